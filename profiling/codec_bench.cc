@@ -180,6 +180,8 @@ std::vector<std::string> chains_to_measure(const CompressionConfig& compression,
   for (const std::string& chain : {compression.activations, compression.gradients}) {
     if (chain != "auto") chains.push_back(chain);  // "auto" selects among those above
   }
+  const std::string& of_rounds = compression.pseudo_gradients;
+  if (std::ranges::find(chains, of_rounds) == chains.end()) chains.push_back(of_rounds);
   return chains;
 }
 

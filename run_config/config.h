@@ -74,10 +74,16 @@ struct TrainConfig {
   std::int64_t eval_every = 0;     // steps between evaluations; 0 = none
   int eval_batches = 8;            // global batches per evaluation
   int early_stopping = 0;          // evaluations without a better loss that end the run; 0 = none
+  // Of rounds (plan/rounds/rounds_plan.h).
+  double synchronous_start = 0.1;  // share of the steps before the first round
+  double outer_lr = 0.7;
+  double outer_momentum = 0;  // 0 = by the number of rounds
 };
 
-// Changes only speed and memory.
+// Changes only speed and memory, but for rounds.
 struct ParallelConfig {
+  // off | auto | steps of a round; changes the result.
+  std::string rounds = "off";
   std::string schedule = "auto";   // auto | gpipe | 1f1b | split
   std::vector<std::int64_t> cuts;  // layers at which stages 1, 2, … begin; empty = automatic
   bool replicas = true;            // whether several devices may share a stage
@@ -87,10 +93,11 @@ struct ParallelConfig {
 
 // Changes the result (lossy) and speed.
 struct CompressionConfig {
-  std::string activations = "none";  // codec chain of activations and their gradients
-  std::string gradients = "none";    // codec chain of gradient all-reduces, or auto
-  bool error_feedback = true;        // error feedback for their messages
-  std::int64_t warmup_steps = 100;   // topk: number of first steps with higher densities
+  std::string activations = "none";       // codec chain of activations and their gradients
+  std::string gradients = "none";         // codec chain of gradient all-reduces, or auto
+  bool error_feedback = true;             // error feedback for their messages
+  std::int64_t warmup_steps = 100;        // topk: number of first steps with higher densities
+  std::string pseudo_gradients = "int4";  // codec chain of the all-reduces between rounds
 };
 
 // Changes only speed.

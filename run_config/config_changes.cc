@@ -33,6 +33,10 @@ constexpr std::array<std::string_view, 17> kKeysWithoutEffect = {"model.path",
                                                                  "run.trace_steps",
                                                                  "run.tensorboard"};
 
+constexpr std::array<std::string_view, 4> kKeysOfRounds = {"train.synchronous_start",
+                                                           "train.outer_lr", "train.outer_momentum",
+                                                           "compression.pseudo_gradients"};
+
 // These keys together determine the end of the learning-rate schedule
 // (run_config/schedule_length.h).
 bool is_of_schedule_length(const ConfigEntry& entry) {
@@ -53,6 +57,8 @@ bool is_read(std::string_view key, const TrainConfig& train) {
 
 // Whether a started run with this configuration uses the key's value.
 bool has_effect(const ConfigEntry& entry, const Config& config) {
+  if (entry.name == "parallel.rounds") return true;
+  if (holds(kKeysOfRounds, entry.name)) return config.parallel.rounds != "off";
   if (holds(kSectionsOfSpeed, entry.section()) || holds(kKeysWithoutEffect, entry.name)) {
     return false;
   }

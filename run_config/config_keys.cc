@@ -186,6 +186,20 @@ std::vector<ConfigEntry> make_entries() {
        "number of consecutive evaluations without a lower held-out loss that ends the run; 0 = no "
        "limit"},
 
+      {"train.synchronous_start", kTrain<&TrainConfig::synchronous_start>, share_below_one(),
+       "with parallel.rounds: the share of the steps that all devices train synchronously before "
+       "the first round"},
+      {"train.outer_lr", kTrain<&TrainConfig::outer_lr>, positive(10),
+       "with parallel.rounds: learning rate of the outer optimizer"},
+      {"train.outer_momentum", kTrain<&TrainConfig::outer_momentum>, share_below_one(),
+       "with parallel.rounds: Nesterov momentum of the outer optimizer; 0 = by the number of "
+       "rounds, from 0.6 to 0.9"},
+
+      {"parallel.rounds",
+       kParallel<&ParallelConfig::rounds>,
+       {},
+       "local training in rounds (DiLoCo) where links are too slow for a synchronisation in each "
+       "step: the number of steps of a round, auto = if the plan gains 20 % or more, or off"},
       {"parallel.schedule", kParallel<&ParallelConfig::schedule>, Choices{schedule_choices()},
        "order of micro-batches on the stages"},
       {"parallel.cuts", kParallel<&ParallelConfig::cuts>, IntegerRange{1, 1 << 20},
@@ -220,6 +234,11 @@ std::vector<ConfigEntry> make_entries() {
       {"compression.warmup_steps", kCompression<&CompressionConfig::warmup_steps>,
        IntegerRange{0, kManySteps},
        "steps in which topk sends more: 1/4 of the values, then 1/16, down to its own share"},
+
+      {"compression.pseudo_gradients",
+       kCompression<&CompressionConfig::pseudo_gradients>,
+       {},
+       "with parallel.rounds: codec chain of what the islands exchange at the end of a round"},
 
       {"comm.transport", kComm<&CommConfig::transport>, Choices{{"auto", "ucx", "gloo", "tcp"}},
        "how stages exchange data; auto = tcp"},

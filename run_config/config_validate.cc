@@ -10,6 +10,7 @@
 #include "run_config/config_io.h"
 #include "run_config/optimizers.h"
 #include "run_config/parameter_groups.h"
+#include "run_config/rounds_choice.h"
 #include "run_config/schedule_length.h"
 
 namespace motley {
@@ -175,6 +176,21 @@ std::optional<Conflict> holdout_conflict(const Config& config) {
   return std::nullopt;
 }
 
+std::optional<Conflict> rounds_conflict(const Config& config) {
+  const std::string& asked = config.parallel.rounds;
+  const auto choice = parse_rounds_choice(asked);
+  if (!choice) {
+    return Conflict{"parallel.rounds", "", fmt::format("parallel.rounds cannot be '{}'", asked),
+                    "it is off, auto, or the number of steps of a round",
+                    "set parallel.rounds to off, auto or a number such as 30"};
+  }
+  if (choice->is_off() || config.train.ema == 0) return std::nullopt;
+  return Conflict{"parallel.rounds", "train.ema",
+                  "an exponential average of the weights does not go with rounds",
+                  fmt::format("train.ema is {}, parallel.rounds is {}", config.train.ema, asked),
+                  "set train.ema = 0 or parallel.rounds = \"off\""};
+}
+
 std::optional<Conflict> cuts_conflict(const ParallelConfig& parallel) {
   const auto& cuts = parallel.cuts;
   if (std::adjacent_find(cuts.begin(), cuts.end(), std::greater_equal<>()) != cuts.end()) {
@@ -194,6 +210,7 @@ std::optional<Conflict> find_conflict(const Config& config) {
   if (auto conflict = groups_conflict(config.train)) return conflict;
   if (auto conflict = holdout_conflict(config)) return conflict;
   if (auto conflict = loss_conflict(config)) return conflict;
+  if (auto conflict = rounds_conflict(config)) return conflict;
   return cuts_conflict(config.parallel);
 }
 

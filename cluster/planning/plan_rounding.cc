@@ -57,6 +57,8 @@ PlanOptions options_like(const PlanFingerprint& saved, const Config& config, Pla
     for (CoarserCodecs& coarser : options.coarser) coarser.gradient_codecs.clear();
   }
   options.replicas = options.replicas && has_replicas;
+  // A run whose machines are lost but for one continues without.
+  if (options.rounds) options.rounds->is_required = false;
   return options;
 }
 
@@ -82,7 +84,12 @@ std::optional<std::string> plan_change(const PlanFingerprint& saved, const PlanF
   return fmt::format("{}", fmt::join(changes, ", "));
 }
 
-bool rounds_alike(const Plan& a, const Plan& b) {
+bool have_same_rounding(const Plan& a, const Plan& b) {
+  if (a.rounds.has_value() != b.rounds.has_value()) return false;
+  if (a.rounds && (a.rounds->steps != b.rounds->steps || a.rounds->codec != b.rounds->codec ||
+                   a.rounds->start_steps != b.rounds->start_steps)) {
+    return false;
+  }
   // [layer][machine][replica]: micro-batches
   const auto shares_of = [](const Plan& plan) {
     std::vector<std::vector<std::vector<int>>> shares;

@@ -26,6 +26,6 @@ namespace motley {
 
 // Whether both plans add each layer's gradient in the same order: equal parts of the batch on as
 // many replicas, placed on machines in the same pattern. True for plans without replicas.
-[[nodiscard]] bool rounds_alike(const Plan& a, const Plan& b);
+[[nodiscard]] bool have_same_rounding(const Plan& a, const Plan& b);
 
 }  // namespace motley

@@ -13,6 +13,7 @@
 #include "compression/make_codec.h"
 #include "data/resident_bytes.h"
 #include "run_config/optimizers.h"
+#include "run_config/rounds_choice.h"
 #include "training/optimizer/optimizer.h"
 
 namespace motley {
@@ -69,6 +70,22 @@ Result<void> check_boundary_codec(const std::string& chain) {
 
 }  // namespace
 
+namespace {
+
+// REQUIRES: a validated configuration.
+std::optional<RoundOptions> round_options(const Config& config) {
+  const RoundsChoice choice = *parse_rounds_choice(config.parallel.rounds);
+  if (choice.is_off()) return std::nullopt;
+  return RoundOptions{.steps = choice.steps,
+                      .train_steps = config.train.steps,
+                      .synchronous_start = config.train.synchronous_start,
+                      .codec = config.compression.pseudo_gradients,
+                      .outer_lr = config.train.outer_lr,
+                      .outer_momentum = config.train.outer_momentum};
+}
+
+}  // namespace
+
 Result<PlanOptions> plan_options(const Config& config, const ModelSpec& model, int stages) {
   PlanOptions options;
   options.global_batch = config.train.global_batch;
@@ -93,6 +110,7 @@ Result<PlanOptions> plan_options(const Config& config, const ModelSpec& model, i
                 codecs_to_plan_with(CodecUse::kGradients, "compression.gradients",
                                     config.compression.gradients));
   options.coarser = coarser_codecs(config.compression);
+  options.rounds = round_options(config);
   options.process_state = resident_state(config, model);
   options.process_state.data_bytes = resident_data_bytes(config.data, model.sample);
   return options;

@@ -25,7 +25,7 @@ constexpr std::int64_t kSimulatedPassesMax = 1 << 15;
 Result<std::vector<std::int64_t>> memory_limits(const PlannedRun& run, const PlanOptions& options) {
   MOTLEY_ASSIGN(const CostModel cost,
                 CostModel::make(run.model, run.cluster, run.profile, options.default_threads,
-                                options.process_state, run.plan.gradient_codec));
+                                process_state_of(options, run.plan), run.plan.gradient_codec));
   MOTLEY_ASSIGN(const std::vector<int> slots, slots_of_ranks(run.plan, cost));
   std::vector<std::int64_t> limits;
   for (const int slot : slots) {

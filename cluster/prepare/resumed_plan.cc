@@ -68,7 +68,7 @@ std::optional<std::string> rounding_change(const PlanFingerprint& saved,
   if (std::ranges::max(now.replicas) == 1) return {};
   // A checkpoint does not contain the replicas' shares of the batch.
   const auto before = read_plan(folder.plan_path());
-  if (!before.ok() || rounds_alike(*before, plan)) return {};
+  if (!before.ok() || have_same_rounding(*before, plan)) return {};
   return "other layers or other shares of the batch on its replicas";
 }
 

@@ -68,7 +68,7 @@ Result<std::vector<Prediction>> predict(const PlanningInput& input, const Plan& 
                 simulate_plan(plan, input.model, input.cluster, input.profile, options));
   MOTLEY_ASSIGN(const CostModel cost,
                 CostModel::make(input.model, input.cluster, input.profile, options.default_threads,
-                                options.process_state, plan.gradient_codec));
+                                process_state_of(options, plan), plan.gradient_codec));
   MOTLEY_ASSIGN(const std::vector<int> slots, slots_of_ranks(plan, cost));
   MOTLEY_TRY(check_computing(plan, cost, slots));
   // The executor encodes and decodes on the compute stream, and reports both as one time.

@@ -167,7 +167,7 @@ Result<PlanAnalysis> analyse_step(const PlanningInput& input, const Plan& plan) 
                 simulate_plan(plan, input.model, input.cluster, input.profile, options, how));
   MOTLEY_ASSIGN(const CostModel cost,
                 CostModel::make(input.model, input.cluster, input.profile, options.default_threads,
-                                options.process_state, plan.gradient_codec));
+                                process_state_of(options, plan), plan.gradient_codec));
   MOTLEY_ASSIGN(const std::vector<int> slots, slots_of_ranks(plan, cost));
   const StepPrices prices(plan, cost, slots);
   PlanAnalysis analysis;

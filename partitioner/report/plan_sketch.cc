@@ -40,7 +40,7 @@ Result<PlanSketch> sketch_plan(const PlanningInput& input,
   MOTLEY_ASSIGN(
       const CostModel cost,
       CostModel::make(input.model, input.cluster, input.profile, input.options.default_threads,
-                      input.options.process_state, plan.gradient_codec));
+                      process_state_of(input.options, plan), plan.gradient_codec));
   MOTLEY_ASSIGN(const std::vector<int> slots, slots_of_ranks(plan, cost));
   PlanSketch sketch{.step_s = analysis.step_s,
                     .units_per_s = units_per_s(plan, input.model),

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -41,6 +42,17 @@ class SearchObserver {
   virtual void count_work(std::int64_t /*actions*/) {}
 };
 
+// Rounds of local training (plan/rounds/rounds_plan.h).
+struct RoundOptions {
+  std::int64_t steps = 0;        // of a round; 0 = to choose, if rounds pay at all
+  bool is_required = true;       // with a given number of steps: whether a plan without is an error
+  std::int64_t train_steps = 0;  // of the training
+  double synchronous_start = 0;  // share of them before the first round
+  std::string codec = "int4";    // of pseudo-gradients
+  double outer_lr = 0.7;
+  double outer_momentum = 0;  // 0 = by the number of rounds
+};
+
 struct PlanOptions {
   int global_batch = 32;
   int micro_batch = 0;  // 0 = choose among the divisors of global_batch
@@ -58,6 +70,7 @@ struct PlanOptions {
   // Choices for all-reduces between machines; all but the first only if measured.
   std::vector<std::string> gradient_codecs = {"none"};
   std::vector<CoarserCodecs> coarser = {};  // each in addition to those before it
+  std::optional<RoundOptions> rounds = {};  // nullopt: synchronous plans only
   int default_threads = 1;  // of devices without a configured number; 0 = as measured
   ResidentState process_state = {};
   SearchObserver* watch = nullptr;  // must outlive the search; nullptr: no limit
@@ -70,6 +83,17 @@ struct PlanOptions {
     if (watch != nullptr) watch->count_work(actions);
   }
 };
+
+// Of a parameter's state in rounds (training/rounds/outer_optimizer.h): anchor, velocity and
+// pseudo-gradient. Its residual is counted as that of an all-reduce.
+inline constexpr int kRoundFloatsPerParameter = 3;
+
+// What the plan's processes hold: with rounds, their state beside the optimizer's.
+[[nodiscard]] inline ResidentState process_state_of(const PlanOptions& options, const Plan& plan) {
+  ResidentState state = options.process_state;
+  if (plan.rounds) state.moments_per_parameter += kRoundFloatsPerParameter;
+  return state;
+}
 
 // Limits for planning in reasonable time; any plan within them can be written and read.
 inline constexpr std::size_t kPlannedLayersMax = 10'000;

@@ -15,6 +15,7 @@
 #include "partitioner/period_search/exact_search.h"
 #include "partitioner/search/plan_notes.h"
 #include "partitioner/search/plan_with_costs.h"
+#include "partitioner/search/round_plan.h"
 #include "partitioner/search/trial_memo.h"
 
 namespace motley {
@@ -214,7 +215,9 @@ Result<Planning> plan_in_full(const ModelSpec& model,
                               const Profile& profile,
                               const PlanOptions& options) {
   MOTLEY_TRY(check_plan_options(options, model, cluster));
-  return ChoiceSearch(model, cluster, profile, options).run();
+  MOTLEY_ASSIGN(Planning synchronous, ChoiceSearch(model, cluster, profile, options).run());
+  if (!options.rounds) return synchronous;
+  return with_rounds(model, cluster, profile, options, std::move(synchronous));
 }
 
 Result<Plan> make_plan(const ModelSpec& model,

@@ -1,4 +1,5 @@
-// A step of a whole plan on the cost model: its schedule, simulated.
+// A step of a whole plan on the cost model: its schedule, simulated. With rounds, the mean step of
+// a round.
 #pragma once
 
 #include <vector>

@@ -122,16 +122,20 @@ Plan shared_plan(const std::vector<int>& layers,
 }
 
 TEST(SumsAlike, AreThoseOfAnyCutsWithoutReplicas) {
-  EXPECT_TRUE(rounds_alike(shared_plan({1, 3}, {{{0, 8}}, {{1, 8}}}),
-                           shared_plan({2, 1, 1}, {{{2, 8}}, {{0, 8}}, {{1, 8}}})));
+  EXPECT_TRUE(have_same_rounding(shared_plan({1, 3}, {{{0, 8}}, {{1, 8}}}),
+                                 shared_plan({2, 1, 1}, {{{2, 8}}, {{0, 8}}, {{1, 8}}})));
 }
 
 TEST(SumsAlike, AreThoseOfTheSameSharesOnOtherMachines) {
   const Plan plan = shared_plan({1, 3}, {{{0, 5}, {1, 3}}, {{2, 8}}});
-  EXPECT_TRUE(rounds_alike(plan, shared_plan({1, 1, 2}, {{{2, 5}, {0, 3}}, {{0, 8}}, {{1, 8}}})));
-  EXPECT_FALSE(rounds_alike(plan, shared_plan({1, 3}, {{{0, 4}, {1, 4}}, {{2, 8}}}))) << "parts";
-  EXPECT_FALSE(rounds_alike(plan, shared_plan({2, 2}, {{{0, 5}, {1, 3}}, {{2, 8}}}))) << "layers";
-  EXPECT_FALSE(rounds_alike(plan, shared_plan({1, 3}, {{{0, 5}, {0, 3}}, {{2, 8}}}))) << "machines";
+  EXPECT_TRUE(
+      have_same_rounding(plan, shared_plan({1, 1, 2}, {{{2, 5}, {0, 3}}, {{0, 8}}, {{1, 8}}})));
+  EXPECT_FALSE(have_same_rounding(plan, shared_plan({1, 3}, {{{0, 4}, {1, 4}}, {{2, 8}}})))
+      << "parts";
+  EXPECT_FALSE(have_same_rounding(plan, shared_plan({2, 2}, {{{0, 5}, {1, 3}}, {{2, 8}}})))
+      << "layers";
+  EXPECT_FALSE(have_same_rounding(plan, shared_plan({1, 3}, {{{0, 5}, {0, 3}}, {{2, 8}}})))
+      << "machines";
 }
 
 }  // namespace

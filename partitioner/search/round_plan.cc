@@ -1,0 +1,237 @@
+#include "partitioner/search/round_plan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "partitioner/search/simulate_plan.h"
+
+namespace motley {
+namespace {
+
+// An outer momentum needs some rounds to take effect.
+constexpr std::int64_t kLeastRounds = 15;
+// The lengths of a round to choose from.
+constexpr std::int64_t kRoundSteps[] = {10, 30, 60};
+
+std::int64_t start_steps_of(const RoundOptions& rounds) {
+  return std::llround(rounds.synchronous_start * static_cast<double>(rounds.train_steps));
+}
+
+// A momentum acts over 1 / (1 - momentum) rounds: a twentieth of those that there are.
+double momentum_of(const RoundOptions& rounds, std::int64_t steps) {
+  if (rounds.outer_momentum > 0) return rounds.outer_momentum;
+  constexpr double kShare = 20;
+  const auto count =
+      static_cast<double>(rounds.train_steps - start_steps_of(rounds)) / static_cast<double>(steps);
+  return std::clamp(1 - kShare / std::max(count, 1.0), 0.6, 0.9);
+}
+
+// [island] the ranks of each machine.
+std::vector<std::vector<Rank>> islands_of(const Plan& plan) {
+  std::vector<std::vector<Rank>> islands;
+  std::map<std::string, std::size_t> numbers;
+  for (Rank rank{0}; rank.value < plan.rank_count(); ++rank.value) {
+    const auto [at, is_new] = numbers.emplace(plan.ranks[rank.index()].machine, islands.size());
+    if (is_new) islands.emplace_back();
+    islands[at->second].push_back(rank);
+  }
+  return islands;
+}
+
+struct RoundsFound {
+  Planning planning;
+  double start_s = 0;  // of the steps before the first round
+};
+
+// The time of an all-reduce of exact values over the machines of the plan, whose slowest link
+// carries most of them twice.
+double exact_allreduce_s(const Plan& plan, const Cluster& cluster, double floats) {
+  double slowest = std::numeric_limits<double>::infinity();
+  for (const RankPlan& from : plan.ranks) {
+    for (const RankPlan& to : plan.ranks) {
+      if (from.machine == to.machine) continue;
+      slowest = std::min(slowest, cluster.link(from.machine, to.machine).bandwidth_bytes_per_s);
+    }
+  }
+  const auto machines = static_cast<double>(plan.rounds->islands.size());
+  return 2 * (machines - 1) / machines * floats * sizeof(float) / slowest;
+}
+
+class RoundSearch {
+ public:
+  // `single`: the best single device; nullopt: none holds the model.
+  RoundSearch(const ModelSpec& model,
+              const Cluster& cluster,
+              const Profile& profile,
+              const PlanOptions& options,
+              const std::optional<Plan>& single)
+      : model_(model), cluster_(cluster), profile_(profile), options_(options), single_(single) {}
+
+  // nullopt if fewer than two machines hold the model.
+  Result<std::optional<RoundsFound>> with_steps(std::int64_t steps) const {
+    const RoundOptions& rounds = *options_.rounds;
+    PlanOptions options = options_;
+    options.rounds.reset();
+    options.stages = 1;
+    options.codecs = {"none"};
+    options.gradient_codecs = {rounds.codec};
+    options.coarser.clear();
+    options.process_state.moments_per_parameter += kRoundFloatsPerParameter;
+    auto found = plan_in_full(model_, spread_over_round(cluster_, steps),
+                              spread_over_round(profile_, steps), options);
+    if (!found.ok()) {
+      if (found.error().code == ErrorCode::kInfeasible) return std::optional<RoundsFound>();
+      return found.error();
+    }
+    // Asked-for rounds need not be faster than one device.
+    if (islands_of(found->plan).size() < 2 && found->data_parallel) {
+      found->plan = *found->data_parallel;
+    }
+    Plan& plan = found->plan;
+    std::vector<std::vector<Rank>> islands = islands_of(plan);
+    if (islands.size() < 2) return std::optional<RoundsFound>();
+    MOTLEY_ASSIGN(const SimulatedPlan synchronous,
+                  simulate_plan(plan, model_, cluster_, profile_, options));
+    plan.rounds = RoundsPlan{.islands = std::move(islands),
+                             .steps = steps,
+                             .start_steps = start_steps_of(rounds),
+                             .codec = rounds.codec,
+                             .outer_lr = rounds.outer_lr,
+                             .outer_momentum = momentum_of(rounds, steps)};
+    RoundsFound made{*std::move(found)};
+    choose_start(synchronous.step.step_s, made);
+    return std::optional(std::move(made));
+  }
+
+  // The time of the training to the loss of synchronous training.
+  [[nodiscard]] double time_s(const RoundsFound& found) const {
+    const Plan& plan = found.planning.plan;
+    const auto rest = static_cast<double>(options_.rounds->train_steps - plan.rounds->start_steps);
+    return found.start_s + rest * plan.predicted_step_s * token_factor(plan.rounds->steps);
+  }
+
+  // The best length of a round, without looking at synchronous plans.
+  Result<std::optional<RoundsFound>> best() const {
+    const RoundOptions& rounds = *options_.rounds;
+    std::optional<RoundsFound> best;
+    for (const std::int64_t steps : kRoundSteps) {
+      if ((rounds.train_steps - start_steps_of(rounds)) / steps < kLeastRounds) break;
+      if (!options_.may_continue(best ? best->planning.plan.predicted_step_s : 0)) break;
+      MOTLEY_ASSIGN(auto found, with_steps(steps));
+      if (found && (!best || time_s(*found) < time_s(*best))) best = std::move(found);
+    }
+    return best;
+  }
+
+ private:
+  // All islands synchronously, or the best single device alone, whose state is then sent to all.
+  void choose_start(double synchronous_step_s, RoundsFound& found) const {
+    Plan& plan = found.planning.plan;
+    const auto steps = static_cast<double>(plan.rounds->start_steps);
+    found.start_s = steps * synchronous_step_s;
+    if (!single_ || steps == 0) return;
+    const std::string& machine = single_->ranks.front().machine;
+    const auto island =
+        std::ranges::find_if(plan.rounds->islands, [&](const std::vector<Rank>& ranks) {
+          return plan.ranks[ranks.front().index()].machine == machine;
+        });
+    if (island == plan.rounds->islands.end()) return;
+    const double floats = static_cast<double>(model_.parameter_count()) *
+                          (1 + options_.process_state.moments_per_parameter);
+    const double alone_s =
+        steps * single_->predicted_step_s + exact_allreduce_s(plan, cluster_, floats);
+    if (alone_s >= found.start_s) return;
+    found.start_s = alone_s;
+    plan.rounds->start_island = static_cast<int>(island - plan.rounds->islands.begin());
+  }
+
+  const ModelSpec& model_;
+  const Cluster& cluster_;
+  const Profile& profile_;
+  const PlanOptions& options_;
+  const std::optional<Plan>& single_;
+};
+
+// "300 synchronous ones", "300 of one/cuda:0 alone".
+std::string start_text(const Plan& plan) {
+  const RoundsPlan& rounds = *plan.rounds;
+  if (rounds.start_island < 0) return fmt::format("{} synchronous ones", rounds.start_steps);
+  const Rank first = rounds.islands[static_cast<std::size_t>(rounds.start_island)].front();
+  return fmt::format("{} of {} alone", rounds.start_steps, plan.ranks[first.index()].machine);
+}
+
+std::string note_of(const Plan& plan, double synchronous_step_s) {
+  const RoundsPlan& rounds = *plan.rounds;
+  return fmt::format(
+      "{} islands train locally in rounds of {} steps, after {}: {:.2f} times as many tokens per "
+      "second as the best synchronous plan ({:.3g} s instead of {:.3g} s a step), for about {:.1f} "
+      "% more loss at equal tokens",
+      rounds.islands.size(), rounds.steps, start_text(plan),
+      synchronous_step_s / plan.predicted_step_s, plan.predicted_step_s, synchronous_step_s,
+      100 * expected_loss_increase(rounds.steps));
+}
+
+}  // namespace
+
+Cluster spread_over_round(Cluster cluster, std::int64_t steps) {
+  const auto factor = static_cast<double>(steps);
+  cluster.network.bandwidth_bytes_per_s *= factor;
+  for (LinkOverride& link : cluster.links) link.speed.bandwidth_bytes_per_s *= factor;
+  return cluster;
+}
+
+Profile spread_over_round(Profile profile, std::int64_t steps) {
+  const auto factor = static_cast<double>(steps);
+  for (DeviceProfile& device : profile.devices) {
+    device.shared_s_per_float /= factor;
+    for (auto& [name, sample] : device.codecs) {
+      sample.encode_s_per_float /= factor;
+      sample.decode_s_per_float /= factor;
+    }
+  }
+  return profile;
+}
+
+double expected_loss_increase(std::int64_t steps) {
+  constexpr double kPerDoubling = 0.004;
+  return kPerDoubling * std::log2(std::max(1.0, static_cast<double>(steps) / 5));
+}
+
+double token_factor(std::int64_t steps) {
+  // The loss falls about as the tenth root of the tokens.
+  constexpr double kLossExponent = 0.1;
+  return std::pow(1 + expected_loss_increase(steps), 1 / kLossExponent);
+}
+
+Result<Planning> with_rounds(const ModelSpec& model,
+                             const Cluster& cluster,
+                             const Profile& profile,
+                             const PlanOptions& options,
+                             Planning synchronous) {
+  const RoundOptions& asked = *options.rounds;
+  const RoundSearch search(model, cluster, profile, options, synchronous.single);
+  MOTLEY_ASSIGN(auto found, asked.steps > 0 ? search.with_steps(asked.steps) : search.best());
+  const double step_s = synchronous.plan.predicted_step_s;
+  if (!found) {
+    if (asked.steps == 0 || !asked.is_required) return synchronous;
+    return Error{ErrorCode::kInfeasible, "rounds of local training are not possible here",
+                 "they need two machines or more that hold the whole model and its optimizer",
+                 "set parallel.rounds to off or auto"};
+  }
+  const double synchronous_s = step_s * static_cast<double>(asked.train_steps);
+  const bool pays = search.time_s(*found) <= (1 - kLeastRoundGain) * synchronous_s;
+  if (asked.steps == 0 && !pays) return synchronous;
+  Planning planning = std::move(found->planning);
+  planning.plan.notes.push_back(note_of(planning.plan, step_s));
+  planning.single = std::move(synchronous.single);
+  return planning;
+}
+
+}  // namespace motley

@@ -1,0 +1,45 @@
+// Plans with rounds of local training (plan/rounds/rounds_plan.h): each machine that holds the
+// whole model is an island, and the step's micro-batches are divided so that all islands end
+// together.
+//
+// The cost of a round's all-reduce spreads over its steps. A search among data-parallel plans on
+// links and with codecs that are faster by that number of steps therefore finds devices and shares,
+// and its step is the mean step of a round.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "base/result.h"
+#include "models/spec/model_spec.h"
+#include "partitioner/search/planner.h"
+#include "plan/cluster.h"
+#include "plan/profile.h"
+
+namespace motley {
+
+// A cluster and its profile as the mean step of rounds of that many steps sees them: links and
+// codecs are faster by that number.
+[[nodiscard]] Cluster spread_over_round(Cluster cluster, std::int64_t steps);
+[[nodiscard]] Profile spread_over_round(Profile profile, std::int64_t steps);
+
+// The loss at equal tokens above that of synchronous training, as a share, for rounds of that many
+// steps; as measured (docs/measurements.md).
+[[nodiscard]] double expected_loss_increase(std::int64_t steps);
+
+// The time of a training to an equal loss, in synchronous steps of the plan's own duration: more
+// tokens make up for the loss increase.
+[[nodiscard]] double token_factor(std::int64_t steps);
+
+// The synchronous planning, or one with rounds: if options.rounds gives the steps of a round, or if
+// it leaves them open and the time to an equal loss is shorter by kLeastRoundGain or more.
+// kInfeasible if rounds are required and fewer than two machines hold the model. REQUIRES:
+// options.rounds.
+inline constexpr double kLeastRoundGain = 0.2;
+[[nodiscard]] Result<Planning> with_rounds(const ModelSpec& model,
+                                           const Cluster& cluster,
+                                           const Profile& profile,
+                                           const PlanOptions& options,
+                                           Planning synchronous);
+
+}  // namespace motley

@@ -1,0 +1,148 @@
+#include "partitioner/search/round_plan.h"
+
+#include <limits>
+#include <vector>
+
+#include <gmock/gmock.h>
+
+#include "base/json.h"
+#include "partitioner/search/simulate_plan.h"
+#include "tests/partitioner/planning_fixtures.h"
+
+namespace motley {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+constexpr double kStep_s = 0.8;  // of the fast machine alone
+
+// A model of 40 MB on machines of the given speeds relative to the first; a sample takes 25 ms
+// there.
+class RoundPlans : public testing::Test {
+ protected:
+  void make(const std::vector<double>& speeds, double bytes_per_s) {
+    layers_ = std::vector<LayerSketch>(
+        4, {.work_s = kStep_s / 32 / 4, .parameters = 2'500'000, .output_floats = 1'000'000});
+    std::vector<MachineSketch> machines;
+    for (const double speed : speeds) machines.push_back({.speed = speed});
+    model_ = sketch_model(layers_);
+    cluster_ = sketch_cluster(machines, {bytes_per_s, 1e-3});
+    profile_ = sketch_profile(layers_, machines);
+  }
+
+  [[nodiscard]] Result<Planning> planned(std::int64_t steps) const {
+    PlanOptions options;
+    options.global_batch = 32;
+    options.micro_batch = 1;
+    options.process_state.moments_per_parameter = 2;
+    options.rounds = RoundOptions{
+        .steps = steps, .train_steps = 2000, .synchronous_start = 0.1, .codec = "none"};
+    return plan_in_full(model_, cluster_, profile_, options);
+  }
+
+  std::vector<LayerSketch> layers_;
+  ModelSpec model_;
+  Cluster cluster_;
+  Profile profile_;
+};
+
+TEST_F(RoundPlans, DivideTheBatchBySpeed) {
+  make({1, 1, 0.3}, 12.5e6);
+  const auto planning = planned(30);
+  ASSERT_TRUE(planning.ok()) << describe(planning.error());
+  const Plan& plan = planning->plan;
+  ASSERT_TRUE(plan.rounds.has_value());
+  EXPECT_EQ(plan.rounds->islands.size(), 3U);
+  EXPECT_EQ(plan.rounds->steps, 30);
+  EXPECT_EQ(plan.rounds->start_steps, 200);
+  ASSERT_EQ(plan.chunks.size(), 1U);
+  std::vector<int> shares;
+  for (const Replica& replica : plan.chunks.front().replicas) {
+    shares.push_back(replica.micro_batches);
+  }
+  EXPECT_THAT(shares, ElementsAre(14, 14, 4));
+  // The division takes 0.35 s; the 40 MB of a round, sent to and fro by three machines, at most
+  // 0.15 s more in each of 30 steps.
+  EXPECT_GE(plan.predicted_step_s, 0.35);
+  EXPECT_LE(plan.predicted_step_s, 0.5);
+}
+
+// Plans can be written and read, and mean the same.
+TEST_F(RoundPlans, AreReadAsTheyAreWritten) {
+  make({1, 0.5}, 12.5e6);
+  const auto planning = planned(10);
+  ASSERT_TRUE(planning.ok()) << describe(planning.error());
+  const auto again = plan_from_json(plan_to_json(planning->plan), JsonSource("plan"));
+  ASSERT_TRUE(again.ok()) << describe(again.error());
+  EXPECT_EQ(plan_hash(*again), plan_hash(planning->plan));
+}
+
+TEST_F(RoundPlans, AreTakenWhereLinksAreSlow) {
+  make({1, 1}, 12.5e6);
+  const auto slow = planned(0);
+  ASSERT_TRUE(slow.ok()) << describe(slow.error());
+  ASSERT_TRUE(slow->plan.rounds.has_value());
+  EXPECT_THAT(slow->plan.notes.back(), HasSubstr("2 islands train locally in rounds of"));
+  ASSERT_TRUE(slow->single.has_value());
+  EXPECT_GT(slow->single->predicted_step_s / slow->plan.predicted_step_s, 1.6);
+  make({1, 1}, 12.5e9);
+  const auto fast = planned(0);
+  ASSERT_TRUE(fast.ok()) << describe(fast.error());
+  EXPECT_FALSE(fast->plan.rounds.has_value());
+}
+
+// Synchronous steps take 3 s or more there.
+TEST_F(RoundPlans, StartOnOneIslandWhereSynchronousStepsTakeLonger) {
+  make({1, 1}, 12.5e6);
+  const auto slow = planned(60);
+  ASSERT_TRUE(slow.ok()) << describe(slow.error());
+  EXPECT_EQ(slow->plan.rounds->start_island, 0);
+  make({1, 1}, 12.5e9);
+  const auto fast = planned(60);
+  ASSERT_TRUE(fast.ok()) << describe(fast.error());
+  EXPECT_EQ(fast->plan.rounds->start_island, -1);
+}
+
+TEST_F(RoundPlans, NeedTwoMachines) {
+  make({1}, 12.5e6);
+  const auto asked = planned(30);
+  ASSERT_FALSE(asked.ok());
+  EXPECT_EQ(asked.error().code, ErrorCode::kInfeasible);
+  EXPECT_THAT(asked.error().what, HasSubstr("rounds of local training are not possible here"));
+  const auto open = planned(0);
+  ASSERT_TRUE(open.ok()) << describe(open.error());
+  EXPECT_FALSE(open->plan.rounds.has_value());
+}
+
+// A round of more steps never has a longer mean step, and the simulated step is the predicted one.
+TEST_F(RoundPlans, AreFasterTheLongerARoundIs) {
+  make({1, 0.6, 0.6}, 4e6);
+  double before_s = std::numeric_limits<double>::infinity();
+  for (const std::int64_t steps : {10, 30, 100, 300}) {
+    const auto planning = planned(steps);
+    ASSERT_TRUE(planning.ok()) << describe(planning.error());
+    const double step_s = planning->plan.predicted_step_s;
+    EXPECT_LE(step_s, before_s * (1 + 1e-9)) << steps;
+    before_s = step_s;
+    PlanOptions options;
+    options.global_batch = 32;
+    const auto simulated = simulate_plan(planning->plan, model_, cluster_, profile_, options);
+    ASSERT_TRUE(simulated.ok()) << describe(simulated.error());
+    EXPECT_NEAR(simulated->step.step_s, step_s, 1e-4 * step_s) << steps;
+  }
+}
+
+TEST(ExpectedLossIncrease, GrowsWithTheLengthOfARound) {
+  EXPECT_EQ(expected_loss_increase(1), 0);
+  double before = 0;
+  for (const std::int64_t steps : {10, 30, 60, 200}) {
+    EXPECT_GT(expected_loss_increase(steps), before);
+    before = expected_loss_increase(steps);
+    EXPECT_GT(token_factor(steps), 1);
+    EXPECT_LT(token_factor(steps), 1.5);
+  }
+}
+
+}  // namespace
+}  // namespace motley
