@@ -20,16 +20,18 @@ constexpr std::int64_t kLeastRounds = 15;
 // The lengths of a round to choose from.
 constexpr std::int64_t kRoundSteps[] = {10, 30, 60};
 
-std::int64_t start_steps_of(const RoundOptions& rounds) {
-  return std::llround(rounds.synchronous_start * static_cast<double>(rounds.train_steps));
+// A whole number of rounds, so that rounds end at multiples of their length.
+std::int64_t start_steps_of(const RoundOptions& rounds, std::int64_t steps) {
+  const double share = rounds.synchronous_start * static_cast<double>(rounds.train_steps);
+  return steps * std::llround(share / static_cast<double>(steps));
 }
 
 // A momentum acts over 1 / (1 - momentum) rounds: a twentieth of those that there are.
 double momentum_of(const RoundOptions& rounds, std::int64_t steps) {
   if (rounds.outer_momentum > 0) return rounds.outer_momentum;
   constexpr double kShare = 20;
-  const auto count =
-      static_cast<double>(rounds.train_steps - start_steps_of(rounds)) / static_cast<double>(steps);
+  const auto count = static_cast<double>(rounds.train_steps - start_steps_of(rounds, steps)) /
+                     static_cast<double>(steps);
   return std::clamp(1 - kShare / std::max(count, 1.0), 0.6, 0.9);
 }
 
@@ -101,7 +103,7 @@ class RoundSearch {
                   simulate_plan(plan, model_, cluster_, profile_, options));
     plan.rounds = RoundsPlan{.islands = std::move(islands),
                              .steps = steps,
-                             .start_steps = start_steps_of(rounds),
+                             .start_steps = start_steps_of(rounds, steps),
                              .codec = rounds.codec,
                              .outer_lr = rounds.outer_lr,
                              .outer_momentum = momentum_of(rounds, steps)};
@@ -122,7 +124,7 @@ class RoundSearch {
     const RoundOptions& rounds = *options_.rounds;
     std::optional<RoundsFound> best;
     for (const std::int64_t steps : kRoundSteps) {
-      if ((rounds.train_steps - start_steps_of(rounds)) / steps < kLeastRounds) break;
+      if ((rounds.train_steps - start_steps_of(rounds, steps)) / steps < kLeastRounds) break;
       if (!options_.may_continue(best ? best->planning.plan.predicted_step_s : 0)) break;
       MOTLEY_ASSIGN(auto found, with_steps(steps));
       if (found && (!best || time_s(*found) < time_s(*best))) best = std::move(found);

@@ -105,6 +105,27 @@ TEST_F(DeviceRun, LearnsWhatTheProcessorLearns) {
   expect_close("replicas", "processor");
 }
 
+// The processor and the device as islands, beside two processors; the start is the device's.
+TEST_F(DeviceRun, TrainsInRoundsLikeProcessors) {
+  expect_trains("two", {"--stages", "2", "--stop-after", "1"});
+  expect_trains("mixed", on(kBoth, {"--stages", "2", "--stop-after", "1"}));
+  const auto as_islands = [this](const std::string& run) {
+    return job_.changed_plan(run, [](Json& plan) {
+      Json chunk = plan["chunks"][0];
+      chunk["layer_count"] = 6;
+      chunk["replicas"] = {{{"rank", 0}, {"micro_batches", 2}},
+                           {{"rank", 1}, {"micro_batches", 2}}};
+      plan["chunks"] = Json::array({chunk});
+      plan["rounds"] = {{"islands", {{0}, {1}}}, {"steps", 5},      {"start_steps", 7},
+                        {"start_island", 1},     {"codec", "none"}, {"outer_lr", 0.7},
+                        {"outer_momentum", 0.6}};
+    });
+  };
+  expect_trains("processors", {"--plan", as_islands("two")});
+  expect_trains("both", {"--cluster", cluster_of(kBoth), "--plan", as_islands("mixed")});
+  expect_close("both", "processors");
+}
+
 // One end encodes on the device and the other decodes on the processor, and vice versa. The values
 // are the same as if the host encodes everything, which zstd enforces.
 TEST_F(DeviceRun, ExchangesMessagesThatTheDeviceMakes) {
