@@ -37,8 +37,11 @@ import torch
 import transformers
 
 import motley
-from data_order import samples_of
 from small_models import SAMPLES, Case, case
+
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "same_steps"))
+
+from data_order import samples_of  # noqa: E402
 
 STEPS, BATCH, VIRTUAL = 50, 4, 6
 LR, BETAS, DECAY, CLIP = 2e-3, (0.9, 0.999), 0.01, 1.0

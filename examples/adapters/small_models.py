@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-import math
+import os
+import sys
 from typing import Callable, Dict, List, NamedTuple, Optional
 
 import torch
 import torch.nn as nn
-import torch.nn.functional as F
 import transformers
+
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "diffusion"))
+
+from denoisers import DiffusionTransformer  # noqa: E402
 
 WORDS, LENGTH, WIDTH, SAMPLES = 256, 16, 64, 24
 
@@ -89,51 +93,11 @@ def vit() -> Case:
                 lambda model, images: model(images).logits)
 
 
-class DiffusionBlock(nn.Module):
-    """A transformer's block whose norms are scaled and shifted by time and class (adaLN), as in DiT."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.attention_norm, self.mlp_norm = (nn.LayerNorm(WIDTH, elementwise_affine=False) for _ in range(2))
-        self.to_q, self.to_k, self.to_v, self.to_out = (nn.Linear(WIDTH, WIDTH) for _ in range(4))
-        self.up, self.down = nn.Linear(WIDTH, 2 * WIDTH), nn.Linear(2 * WIDTH, WIDTH)
-        self.modulation = nn.Linear(WIDTH, 6 * WIDTH)
-
-    def forward(self, x: torch.Tensor, condition: torch.Tensor) -> torch.Tensor:
-        scale, shift, gate, mlp_scale, mlp_shift, mlp_gate = self.modulation(F.silu(condition))[:, None].chunk(6, -1)
-        y = self.attention_norm(x) * (1 + scale) + shift
-        q, k, v = (layer(y).unflatten(-1, (4, -1)).transpose(1, 2) for layer in (self.to_q, self.to_k, self.to_v))
-        x = x + gate * self.to_out(F.scaled_dot_product_attention(q, k, v).transpose(1, 2).flatten(2))
-        y = self.mlp_norm(x) * (1 + mlp_scale) + mlp_shift
-        return x + mlp_gate * self.down(F.gelu(self.up(y), approximate="tanh"))
-
-
-class DiffusionTransformer(nn.Module):
-    """Noise in pictures of [4, 8, 8], from time and class, in patches of 2 × 2."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.patches = nn.Conv2d(4, WIDTH, 2, 2)
-        self.positions = nn.Parameter(torch.randn(1, 16, WIDTH) * 0.02)
-        self.time = nn.Sequential(nn.Linear(32, WIDTH), nn.SiLU(), nn.Linear(WIDTH, WIDTH))
-        self.classes = nn.Embedding(10, WIDTH)
-        self.blocks = nn.ModuleList(DiffusionBlock() for _ in range(2))
-        self.final = nn.Linear(WIDTH, 16)
-
-    def forward(self, x: torch.Tensor, time: torch.Tensor, label: torch.Tensor) -> torch.Tensor:
-        angles = time[:, None] * torch.exp(-math.log(10000) * torch.arange(16) / 16)
-        condition = self.time(torch.cat([angles.sin(), angles.cos()], -1)) + self.classes(label)
-        x = self.patches(x).flatten(2).transpose(1, 2) + self.positions
-        for block in self.blocks:
-            x = block(x, condition)
-        return self.final(x).unflatten(1, (4, 4)).unflatten(-1, (2, 2, 4)).permute(0, 5, 1, 3, 2, 4).reshape(-1, 4, 8, 8)
-
-
 def dit() -> Case:
     """The inputs of a sample in one row: noisy picture, time, class."""
     time, label = torch.randint(1000, (SAMPLES, 1)), torch.randint(10, (SAMPLES, 1))
     rows = torch.cat([torch.randn(SAMPLES, 256), time.float(), label.float()], 1)
-    return Case(DiffusionTransformer(), None, ["to_q", "to_v"], rows, torch.randn(SAMPLES, 4, 8, 8), nn.MSELoss(),
+    return Case(DiffusionTransformer(4, 8, 2), None, ["to_q", "to_v"], rows, torch.randn(SAMPLES, 4, 8, 8), nn.MSELoss(),
                 lambda model, row: model(row[:, :256].unflatten(1, (4, 8, 8)), row[:, 256], row[:, 257].long()))
 
 

@@ -19,7 +19,7 @@ import language_models
 from support import Folder, motley
 from motley import weights
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "examples", "adapters"))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "examples", "same_steps"))
 
 from data_order import samples_of  # noqa: E402
 

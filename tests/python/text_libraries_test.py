@@ -25,7 +25,7 @@ from text_errors_test import damage
 from text_fakes import QUIET, write_lines
 
 _EXAMPLES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "examples")
-sys.path += [os.path.join(_EXAMPLES, "adapters"), os.path.join(_EXAMPLES, "texts")]
+sys.path += [os.path.join(_EXAMPLES, "same_steps"), os.path.join(_EXAMPLES, "texts")]
 import small_chats  # noqa: E402
 from data_order import samples_of  # noqa: E402
 
