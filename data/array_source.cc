@@ -101,6 +101,8 @@ class ArraySource final : public Source {
 
   [[nodiscard]] std::vector<std::string> class_names() const override { return files_.class_names; }
 
+  [[nodiscard]] const ExampleFiles* examples() const override { return &files_; }
+
   [[nodiscard]] double bytes_per_token() const override { return 0; }
 
   [[nodiscard]] std::vector<std::string> remarks() const override {

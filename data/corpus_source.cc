@@ -65,6 +65,8 @@ class CorpusSource final : public Source {
     return corpora_.held_out ? identify_both(train, corpora_.held_out->identity()) : train;
   }
 
+  [[nodiscard]] const Corpus* corpus() const override { return &corpora_.train; }
+
   [[nodiscard]] double bytes_per_token() const override { return data_.kind == "text" ? 1 : 0; }
 
   [[nodiscard]] std::vector<std::string> remarks() const override {

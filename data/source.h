@@ -15,6 +15,9 @@
 
 namespace motley {
 
+class Corpus;
+struct ExampleFiles;
+
 // A data set's fingerprint: docs/formats/data.md.
 struct DataIdentity {
   std::uint64_t bytes = 0;  // of all samples as stored; 0 if none are
@@ -58,6 +61,11 @@ class Source {
 
   // Warnings about probably unintended data, one line each (data/data_remarks.h); reads much of it.
   [[nodiscard]] virtual std::vector<std::string> remarks() const = 0;
+
+  // What it reads, of data.path: tokens, or samples one by one. nullptr: other data, or none.
+  [[nodiscard]] virtual const Corpus* corpus() const { return nullptr; }
+
+  [[nodiscard]] virtual const ExampleFiles* examples() const { return nullptr; }
 };
 
 // Opens and checks the data. kData, with a hint, if it is unreadable, lacks a sample of a part that

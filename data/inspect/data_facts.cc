@@ -10,7 +10,6 @@
 #include "data/data_remarks.h"
 #include "data/files/array_folder.h"
 #include "data/files/image_data.h"
-#include "data/held_out_path.h"
 #include "data/source.h"
 
 namespace motley {
@@ -156,23 +155,14 @@ Result<CheckedData> inspect_data(const Config& config,
   const DataConfig& data = config.data;
   CheckedData checked;
   DataFacts& facts = checked.facts;
-  {
-    // Only until the data is opened again, since pictures and folders of text are in memory.
-    MOTLEY_ASSIGN(const auto source, open_source(data, format, config.train.seed, &work));
-    facts.remarks = training_remarks(*source, config.train);
-    checked.training = facts_of(*source, config.train);
-  }
-  const std::vector<SampleInput>& inputs = format.inputs;
-  if (data.kind == "text" || data.kind == "tokens") {
-    const auto vocab = static_cast<std::uint32_t>(inputs.front().limit.value());
-    MOTLEY_ASSIGN(const Corpus corpus,
-                  data.kind == "text" ? open_text_corpus(data) : open_token_corpus(data, vocab));
-    facts.tokens = facts_of(corpus);
-  } else if (data.kind == "arrays" || data.kind == "images") {
+  MOTLEY_ASSIGN(const auto source, open_source(data, format, config.train.seed, &work));
+  facts.remarks = training_remarks(*source, config.train);
+  checked.training = facts_of(*source, config.train);
+  if (const Corpus* corpus = source->corpus()) facts.tokens = facts_of(*corpus);
+  if (const ExampleFiles* examples = source->examples()) {
     std::vector<std::string> names;
-    for (const SampleInput& input : inputs) names.push_back(input.name);
-    MOTLEY_ASSIGN(const ExampleFiles files, open_examples(data, format, &work));
-    add_examples(files, names, work, facts);
+    for (const SampleInput& input : format.inputs) names.push_back(input.name);
+    add_examples(*examples, names, work, facts);
   }
   add_remarks_on_values(facts);
   facts.kind = data.kind;

@@ -53,6 +53,13 @@ bool has_token_suffix(const fs::path& path) {
   return suffix == ".bin" || suffix == ".npy";
 }
 
+// "train.bin.gz". By name, since a folder may have many large ones.
+bool is_named_compressed(const fs::path& path) {
+  constexpr std::array<std::string_view, 4> kSuffixes = {".gz", ".zst", ".xz", ".bz2"};
+  const std::string suffix = in_lower_case(path.extension().string());
+  return std::ranges::find(kSuffixes, suffix) != kSuffixes.end() && has_token_suffix(path.stem());
+}
+
 Error no_token_files(const fs::path& path, const std::string& cause, const std::string& remedy) {
   return {ErrorCode::kData, fmt::format("no token files, {}", path.string()), cause, remedy};
 }
@@ -123,36 +130,61 @@ Result<TokenFiles> find_by_pattern(const fs::path& pattern) {
   return sorted_by_name(std::move(files));
 }
 
-Result<std::vector<fs::path>> token_files_in(const fs::path& folder) {
-  MOTLEY_ASSIGN(auto files, list_files_in(folder));
-  std::erase_if(files, [](const fs::path& file) { return !has_token_suffix(file); });
-  return files;
+struct FolderFiles {
+  std::vector<fs::path> tokens;
+  std::vector<fs::path> compressed;
+
+  [[nodiscard]] bool are_none() const { return tokens.empty() && compressed.empty(); }
+};
+
+Result<FolderFiles> token_files_in(const fs::path& folder) {
+  MOTLEY_ASSIGN(const auto files, list_files_in(folder));
+  FolderFiles found;
+  for (const fs::path& file : files) {
+    if (has_token_suffix(file)) found.tokens.push_back(file);
+    if (is_named_compressed(file)) found.compressed.push_back(file);
+  }
+  return found;
 }
 
-// The token files of the first of the sub-folders that exists and has some.
-Result<std::vector<fs::path>> files_of_sub_folder(const fs::path& folder,
-                                                  std::span<const std::string_view> names) {
+// Of the first of the sub-folders that exists and has some.
+Result<FolderFiles> files_of_sub_folder(const fs::path& folder,
+                                        std::span<const std::string_view> names) {
   for (const std::string_view name : names) {
     std::error_code code;
     if (!fs::is_directory(folder / name, code)) continue;
     MOTLEY_ASSIGN(auto files, token_files_in(folder / name));
-    if (!files.empty()) return files;
+    if (!files.are_none()) return files;
   }
-  return std::vector<fs::path>();
+  return FolderFiles();
+}
+
+// kData if the folder has nothing else.
+Result<TokenFiles> sorted_with_compressed(FolderFiles files) {
+  if (files.tokens.empty()) {
+    const fs::path& first = files.compressed.front();
+    return no_token_files(first.parent_path(),
+                          fmt::format("its files are compressed ({}{})", first.filename().string(),
+                                      files.compressed.size() > 1 ? ", …" : ""),
+                          "unpack them first (gzip -d, zstd -d, xz -d, bzip2 -d)");
+  }
+  MOTLEY_ASSIGN(TokenFiles found, sorted_by_name(std::move(files.tokens)));
+  for (const fs::path& file : files.compressed) found.left_out.add("as compressed", file);
+  return found;
 }
 
 Result<TokenFiles> find_in_folder(const fs::path& folder) {
   MOTLEY_ASSIGN(auto files, token_files_in(folder));
-  if (!files.empty()) return sorted_by_name(std::move(files));
+  if (!files.are_none()) return sorted_with_compressed(std::move(files));
   MOTLEY_ASSIGN(files, files_of_sub_folder(folder, std::array{kTrainWord}));
-  if (files.empty()) {
+  if (files.are_none()) {
     return no_token_files(folder, "it has no .bin and no .npy file",
                           "set data.path to the folder with the files; for text set data.kind = "
                           "\"text\"");
   }
-  MOTLEY_ASSIGN(TokenFiles found, sorted_by_name(std::move(files)));
+  MOTLEY_ASSIGN(TokenFiles found, sorted_with_compressed(std::move(files)));
   MOTLEY_ASSIGN(auto held_out, files_of_sub_folder(folder, kHeldOutWords));
-  if (found.held_out.empty()) found.held_out = std::move(held_out);
+  if (found.held_out.empty()) found.held_out = std::move(held_out.tokens);
   return found;
 }
 

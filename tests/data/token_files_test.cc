@@ -118,6 +118,15 @@ TEST_F(TokenFolder, OfNanoGptLeavesOutItsOtherFiles) {
   EXPECT_EQ(tokens(data(), 3000).size(), 2999U);
 }
 
+TEST_F(TokenFolder, TellsWhichFilesAreCompressed) {
+  write("part_0.bin", llmc(tokens_from(0, 20)));
+  write("part_1.bin.gz", "packed");
+  EXPECT_THAT(remarks(data()), ElementsAre(HasSubstr("1 as compressed (part_1.bin.gz)")));
+  std::filesystem::remove(root() + "/part_0.bin");
+  EXPECT_THAT(error(data()).cause, HasSubstr("its files are compressed (part_1.bin.gz)"));
+  EXPECT_THAT(error(data()).remedy, HasSubstr("unpack them first"));
+}
+
 TEST_F(TokenFolder, TakesFilesNamedTrainAlone) {
   write("train.bin", llmc(tokens_from(0, 20)));
   write("tokenizer.bin", std::string(2000, 'x'));
