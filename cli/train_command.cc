@@ -177,16 +177,17 @@ Result<void> carry_out(const TrainingRequest& request,
       result["virtual"] = true;
       result["loss"] = nullptr;
     }
-    if (summary.last_eval_loss) result["eval_loss"] = *summary.last_eval_loss;
-    if (summary.last_eval_accuracy) result["eval_accuracy"] = *summary.last_eval_accuracy;
+    if (const auto& evaluation = summary.evaluation) {
+      result["eval_loss"] = evaluation->loss;
+      if (evaluation->perplexity) result["eval_perplexity"] = *evaluation->perplexity;
+      if (evaluation->accuracy) result["eval_accuracy"] = *evaluation->accuracy;
+      if (evaluation->top5_accuracy) result["eval_top5_accuracy"] = *evaluation->top5_accuracy;
+    }
     if (summary.best) {
       result["best"] = {{"step", summary.best->step}, {"eval_loss", summary.best->loss}};
     }
     if (summary.best_checkpoint) result["best_checkpoint"] = summary.best_checkpoint->string();
     if (!summary.stopped_early.empty()) result["stopped_early"] = summary.stopped_early;
-    if (summary.last_eval_top5_accuracy) {
-      result["eval_top5_accuracy"] = *summary.last_eval_top5_accuracy;
-    }
     if (end.restarts > 0) result["restarts"] = end.restarts;
     if (end.switches > 0) result["moves"] = end.switches;
     if (summary.checkpoint) result["checkpoint"] = summary.checkpoint->string();

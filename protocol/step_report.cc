@@ -142,6 +142,7 @@ Json step_to_json(const StepReport& report) {
                {"wire_bytes", report.wire_bytes},
                {"compute_s", report.times.compute_s},
                {"codec_s", report.times.codec_s},
+               {"data_s", report.times.data_s},
                {"optimizer_s", report.times.optimizer_s},
                {"wait_s", waits_to_json(report.times.wait_s)},
                {"memory_bytes", report.memory_bytes},
@@ -176,6 +177,9 @@ Result<StepReport> step_from_json(const Json& json, const std::string& source) {
   MOTLEY_ASSIGN(const std::int64_t wire_bytes, get_count(json, "wire_bytes", 0, source));
   report.wire_bytes = static_cast<std::uint64_t>(wire_bytes);
   MOTLEY_ASSIGN(report.times.compute_s, json_get<double>(json, "compute_s", source));
+  if (json.contains("data_s")) {
+    MOTLEY_ASSIGN(report.times.data_s, json_get<double>(json, "data_s", source));
+  }
   MOTLEY_ASSIGN(report.times.codec_s, json_get<double>(json, "codec_s", source));
   MOTLEY_ASSIGN(report.times.optimizer_s, json_get<double>(json, "optimizer_s", source));
   MOTLEY_ASSIGN(report.times.wait_s, waits_from_json(json, source));

@@ -7,6 +7,7 @@
 #include "plan/cluster.h"
 #include "plan/plan.h"
 #include "plan/quantity_text.h"
+#include "record/held_out_result.h"
 
 namespace motley {
 namespace {
@@ -49,6 +50,7 @@ std::vector<TextRow> report_rows(const RunReport& report) {
                                row_of("step", report.step_s, seconds_text)};
   for (const RankReport& rank : report.ranks) {
     rows.push_back(row_of(rank.name + " computes", rank.compute_s, seconds_text));
+    if (rank.data_s > 0) rows.push_back({"  reads data", "", seconds_text(rank.data_s)});
     if (computes_in_other_dtype(report)) rows.push_back({"  products in", "", rank.compute_dtype});
     rows.push_back({"  waits", "", seconds_text(rank.wait_s)});
     if (rank.allreduce_wait_s > 0) {
@@ -81,6 +83,11 @@ std::string report_text(const RunReport& report) {
           : "";
   std::string text = fmt::format("steps {} to {}{}; medians of {} steps{}\n\n", report.first_step,
                                  report.end.last_step, resumed, report.measured_steps, without);
+  if (report.evaluation) {
+    text = fmt::format("last evaluation, after step {}: {}\n", report.evaluation->step,
+                       held_out_text(*report.evaluation)) +
+           text;
+  }
   if (report.best) text = fmt::format("best: {}\n", best_text(*report.best)) + text;
   if (!report.end.stopped_early.empty()) {
     text = fmt::format("stopped early: {}\n", report.end.stopped_early) + text;

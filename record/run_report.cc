@@ -1,6 +1,8 @@
 #include "record/run_report.h"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 
 #include "base/json.h"
 #include "base/json/json_fields.h"
@@ -43,6 +45,9 @@ Result<RankReport> rank_from(const JsonFields& fields) {
   }
   MOTLEY_ASSIGN(rank.compute_s, pair_from(fields, "compute_s", kReportSecondsMax));
   MOTLEY_ASSIGN(rank.wait_s, fields.quantity("wait_s", kReportSecondsMax));
+  if (fields.has("data_s")) {
+    MOTLEY_ASSIGN(rank.data_s, fields.quantity("data_s", kReportSecondsMax));
+  }
   if (fields.has("sum_wait_s")) {
     MOTLEY_ASSIGN(rank.allreduce_wait_s, fields.quantity("sum_wait_s", kReportSecondsMax));
   }
@@ -61,6 +66,34 @@ Result<LinkReport> link_from(const JsonFields& fields) {
   MOTLEY_ASSIGN(link.payload_bytes, fields.quantity("payload_bytes", kReportedBytesMax));
   MOTLEY_ASSIGN(link.original_bytes, fields.quantity("original_bytes", kReportedBytesMax));
   return link;
+}
+
+Json evaluation_to_json(const HeldOutResult& result) {
+  Json json = {{"step", result.step}, {"eval_loss", result.loss}};
+  const auto add = [&json](const char* key, const std::optional<double>& value) {
+    if (value && std::isfinite(*value)) json[key] = *value;
+  };
+  add("eval_perplexity", result.perplexity);
+  add("eval_accuracy", result.accuracy);
+  add("eval_top5_accuracy", result.top5_accuracy);
+  return json;
+}
+
+Result<HeldOutResult> evaluation_from(const JsonFields& fields) {
+  const auto find = [&fields](const char* key) -> Result<std::optional<double>> {
+    if (!fields.has(key)) return std::optional<double>();
+    MOTLEY_ASSIGN(const double value, fields.quantity(key, std::numeric_limits<double>::max()));
+    return std::optional(value);
+  };
+  HeldOutResult result;
+  MOTLEY_ASSIGN(result.step, fields.integer("step", 1, kReportStepsMax));
+  const Json loss = fields.value().value("eval_loss", Json());
+  if (!loss.is_number()) return fields.bad("eval_loss", "a number was expected");
+  result.loss = loss.get<double>();
+  MOTLEY_ASSIGN(result.perplexity, find("eval_perplexity"));
+  MOTLEY_ASSIGN(result.accuracy, find("eval_accuracy"));
+  MOTLEY_ASSIGN(result.top5_accuracy, find("eval_top5_accuracy"));
+  return result;
 }
 
 }  // namespace
@@ -82,6 +115,7 @@ Json report_to_json(const RunReport& report) {
                  {"memory_bytes", pair_to_json(rank.memory_bytes)},
                  {"sent_bytes", pair_to_json(rank.sent_bytes)}};
     if (rank.compute_dtype != kFp32Dtype) json["numbers"] = rank.compute_dtype;
+    if (rank.data_s > 0) json["data_s"] = rank.data_s;
     if (rank.allreduce_wait_s > 0) json["sum_wait_s"] = rank.allreduce_wait_s;
     ranks.push_back(std::move(json));
   }
@@ -107,6 +141,9 @@ Json report_to_json(const RunReport& report) {
     json["steps_without_targets"] = report.steps_without_targets;
   }
   if (!report.class_names.empty()) json["classes"] = report.class_names;
+  if (report.evaluation && std::isfinite(report.evaluation->loss)) {
+    json["evaluation"] = evaluation_to_json(*report.evaluation);
+  }
   if (report.best) {
     json["best"] = {{"step", report.best->step}, {"eval_loss", report.best->loss}};
   }
@@ -146,6 +183,10 @@ Result<RunReport> parse_report(std::string_view text, const std::string& source)
   }
   if (fields.has("classes")) {
     MOTLEY_ASSIGN(report.class_names, fields.texts("classes", kReportClassesMax));
+  }
+  if (json.contains("evaluation")) {
+    MOTLEY_ASSIGN(const JsonFields evaluation, fields.member("evaluation"));
+    MOTLEY_ASSIGN(report.evaluation, evaluation_from(evaluation));
   }
   if (json.contains("best")) {
     MOTLEY_ASSIGN(const JsonFields best, fields.member("best"));

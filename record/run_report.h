@@ -12,6 +12,7 @@
 #include "base/result.h"
 #include "checkpoint/checkpoint.h"
 #include "plan/device_kinds.h"
+#include "record/held_out_result.h"
 #include "record/run_end.h"
 
 namespace motley {
@@ -32,6 +33,7 @@ struct RankReport {
   PredictedAndMeasured memory_bytes;   // peak of the process
   PredictedAndMeasured sent_bytes;     // per step, to all peers
   std::string compute_dtype = "fp32";  // dtype of its matrix products
+  double data_s = 0;                   // measured: the part of compute_s that reads samples
 };
 
 // The boundary between two chunks on different ranks.
@@ -53,6 +55,7 @@ struct RunReport {
   std::vector<RankReport> ranks;  // [Rank]
   std::vector<LinkReport> links;
   std::vector<std::string> class_names;  // of the targets 0, 1, …; empty = the data names none
+  std::optional<HeldOutResult> evaluation = {};  // the last one
   // The best evaluation, of runs that compare them.
   std::optional<BestEvaluation> best = {};
   RunEnd end;

@@ -101,6 +101,9 @@ Result<std::vector<StepMetrics::RankStep>> ranks_from(const JsonFields& fields) 
     MOTLEY_ASSIGN(rank.times.compute_s, number_or_unknown(item, "compute_s"));
     MOTLEY_ASSIGN(rank.times.codec_s, number_or_unknown(item, "codec_s"));
     MOTLEY_ASSIGN(rank.times.optimizer_s, number_or_unknown(item, "optimizer_s"));
+    if (item.has("data_s")) {
+      MOTLEY_ASSIGN(rank.times.data_s, number_or_unknown(item, "data_s"));
+    }
     MOTLEY_ASSIGN(rank.times.wait_s, causes_from(item));
     MOTLEY_ASSIGN(rank.memory_bytes, count_or_zero(item, "memory_bytes"));
     ranks.push_back(rank);
@@ -136,6 +139,7 @@ Json ranks_to_json(const std::vector<StepMetrics::RankStep>& ranks) {
                     {"optimizer_s", rank.times.optimizer_s},
                     {"wait_s", std::move(waits)},
                     {"memory_bytes", rank.memory_bytes}});
+    if (rank.times.data_s > 0) list.back()["data_s"] = rank.times.data_s;
   }
   return list;
 }
@@ -155,6 +159,7 @@ Result<void> read_extras(const JsonFields& fields, StepMetrics& metrics) {
   MOTLEY_ASSIGN(metrics.outcome.accuracy, find_number(fields, "accuracy"));
   MOTLEY_ASSIGN(metrics.outcome.gradient_scale, find_number(fields, "gradient_scale"));
   MOTLEY_ASSIGN(metrics.eval_loss, find_number(fields, "eval_loss"));
+  MOTLEY_ASSIGN(metrics.eval_perplexity, find_number(fields, "eval_perplexity"));
   MOTLEY_ASSIGN(metrics.eval_accuracy, find_number(fields, "eval_accuracy"));
   MOTLEY_ASSIGN(metrics.eval_top5_accuracy, find_number(fields, "eval_top5_accuracy"));
   MOTLEY_ASSIGN(metrics.eval_bits_per_byte, find_number(fields, "eval_bits_per_byte"));
@@ -208,10 +213,8 @@ Json metrics_to_json(const StepMetrics& metrics) {
   if (metrics.outcome.accuracy) json["accuracy"] = *metrics.outcome.accuracy;
   if (metrics.eval_accuracy) json["eval_accuracy"] = *metrics.eval_accuracy;
   if (metrics.eval_top5_accuracy) json["eval_top5_accuracy"] = *metrics.eval_top5_accuracy;
-  if (metrics.eval_loss) {
-    json["eval_loss"] = finite_or_null(*metrics.eval_loss);
-    json["eval_perplexity"] = finite_or_null(std::exp(*metrics.eval_loss));
-  }
+  if (metrics.eval_loss) json["eval_loss"] = finite_or_null(*metrics.eval_loss);
+  if (metrics.eval_perplexity) json["eval_perplexity"] = finite_or_null(*metrics.eval_perplexity);
   if (metrics.eval_bits_per_byte) {
     json["eval_bits_per_byte"] = finite_or_null(*metrics.eval_bits_per_byte);
   }

@@ -56,6 +56,7 @@ struct StepMetrics {
   std::vector<Sent> links;      // pairs with traffic
   std::optional<double> eval_loss;
   bool eval_without_targets = false;  // there was an evaluation, whose loss counted no target
+  std::optional<double> eval_perplexity = {};  // if the loss is the cross entropy of tokens
   std::optional<double> eval_accuracy;
   std::optional<double> eval_top5_accuracy = {};
   std::optional<double> eval_bits_per_byte;  // if the data's bytes per token are known

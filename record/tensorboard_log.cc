@@ -86,6 +86,7 @@ std::vector<Scalar> scalars_of(const StepMetrics& metrics,
   add("train/skipped", metrics.outcome.skipped ? 1 : 0);
   if (metrics.without_targets) add("train/without_targets", 1);
   add("eval/loss", metrics.eval_loss);
+  add("eval/perplexity", metrics.eval_perplexity);
   add("eval/accuracy", metrics.eval_accuracy);
   add("eval/top5_accuracy", metrics.eval_top5_accuracy);
   add("eval/bits_per_byte", metrics.eval_bits_per_byte);

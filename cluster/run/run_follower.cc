@@ -25,6 +25,13 @@ bool is_same_data(const DataMessage& a, const DataMessage& b) {
   return a.bytes == b.bytes && a.hash == b.hash;
 }
 
+LossMeaning loss_meaning(const PlannedRun& planned) {
+  const TrainConfig& train = planned.config.train;
+  return {.is_computed = capabilities_of(planned.plan).computes,
+          .has_perplexity = planned.model.unit == "tokens" && train.label_smoothing == 0 &&
+                            train.class_weights.empty()};
+}
+
 }  // namespace
 
 RunFollower::RunFollower(const ReadyRun& run,
@@ -41,10 +48,11 @@ RunFollower::RunFollower(const ReadyRun& run,
       on_rank_step_(std::move(on_rank_step)),
       metrics_(run.planned.plan.rank_count(),
                run.planned.plan.predicted_step_s,
-               capabilities_of(run.planned.plan).computes),
+               loss_meaning(run.planned)),
       metrics_file_(std::move(metrics_file)),
       report_(run.planned.plan.rank_count()),
       pace_(rank_names(run.planned.plan)),
+      data_time_(rank_names(run.planned.plan)),
       trace_(rank_names(run.planned.plan), trace_spans_max(run.planned.plan.rank_count())),
       divergence_(run.planned.config.train.max_skipped),
       precision_(
@@ -131,6 +139,7 @@ Result<void> RunFollower::write_report(const std::optional<Error>& early) const 
   if (early) report.end = RunEnd::by(*early, report.end.last_step);
   report.steps_without_targets = targets_.steps_without();
   if (data_) report.class_names = data_->second.class_names;
+  report.evaluation = summary_.evaluation;
   report.best = summary_.best;
   report.end.stopped_early = summary_.stopped_early;
   return run_.folder.write_report(report);
@@ -145,17 +154,16 @@ Result<void> RunFollower::on_step(int worker, const Json& event) {
   if (const auto slow = pace_.add(Rank{worker}, report.step, report.times.compute_s, now_s())) {
     warn(*slow, worker);
   }
+  if (const auto slow = data_time_.add(Rank{worker}, report.times.data_s, report.step_s)) {
+    warn(*slow, worker);
+  }
   if (!metrics.has_value()) return {};
   metrics->time_s = unix_time_s();
   append(*metrics);
   if (failed_at_s_) log_recovered(metrics->step);
   summary_.last_step = metrics->step;
   if (!metrics->without_targets) summary_.last_loss = metrics->outcome.loss;
-  if (metrics->eval_loss) {
-    summary_.last_eval_loss = metrics->eval_loss;
-    summary_.last_eval_accuracy = metrics->eval_accuracy;
-    summary_.last_eval_top5_accuracy = metrics->eval_top5_accuracy;
-  }
+  if (const auto result = held_out_result(*metrics)) summary_.evaluation = result;
   compare_evaluation(*metrics);
   step_s_.push_back(metrics->step_s);
   if (!metrics->without_targets) tokens_a_step_ = metrics->outcome.tokens;
@@ -269,11 +277,11 @@ Result<void> RunFollower::on_data(int worker, const Json& event) {
   const DataIdentity found{message.bytes, message.hash};
   if (run_.counted_data && *run_.counted_data != found) {
     return Error{ErrorCode::kData,
-                 fmt::format("{} does not read the data from which the launcher counted the steps "
-                             "of train.epochs",
+                 fmt::format("{} does not read the data from which the steps of train.epochs were "
+                             "counted",
                              name),
-                 fmt::format("{} bytes of data there, {} here, or different content", found.bytes,
-                             run_.counted_data->bytes),
+                 fmt::format("{} bytes of data there, {} counted, or different content",
+                             found.bytes, run_.counted_data->bytes),
                  "copy the file of data.path from one of the machines to the other"};
   }
   saves_.set_data(data_fingerprint(found, run_.planned.config.data));

@@ -18,6 +18,7 @@
 #include "cluster/run/save_follower.h"
 #include "cluster/run/training_run.h"
 #include "cluster/run_record/arithmetic_check.h"
+#include "cluster/run_record/data_time_monitor.h"
 #include "cluster/run_record/divergence_detector.h"
 #include "cluster/run_record/event_log.h"
 #include "cluster/run_record/metrics_collector.h"
@@ -98,6 +99,7 @@ class RunFollower {
   std::optional<TensorboardLog> tensorboard_;
   ReportCollector report_;
   StragglerDetector pace_;
+  DataTimeMonitor data_time_;
   TraceCollector trace_;
   bool has_new_spans_ = false;  // trace.json lacks some of trace_
   LossMonitor loss_;

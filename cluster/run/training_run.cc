@@ -22,7 +22,6 @@
 #include "cluster/run_record/event_log.h"
 #include "cluster/run_record/progress.h"
 #include "record/metrics_file.h"
-#include "record/predicted_text.h"
 
 namespace motley {
 namespace {
@@ -121,8 +120,6 @@ Result<TrainingSummary> train(const ReadyRun& run,
   if (run.planned.model.unit != "tokens") {
     style.rate_unit = "samples/s";
     style.samples_a_step = config.train.global_batch;
-  } else {
-    style.perplexity = config.train.label_smoothing == 0 && config.train.class_weights.empty();
   }
   Progress progress(progress_out, style, run.steps.first - 1, run.steps.last);
   std::optional<WorkerGroup> group;
@@ -188,12 +185,7 @@ std::string done_text(const TrainingSummary& summary, bool computes) {
   if (summary.last_loss && computes) {
     text += fmt::format(", loss {:.4f}", *summary.last_loss);
   }
-  if (summary.last_eval_loss)
-    text += fmt::format(", held-out loss {:.4f}", *summary.last_eval_loss);
-  if (summary.last_eval_accuracy) {
-    text += fmt::format(", {:.2f} % of the held-out correct", *summary.last_eval_accuracy * 100);
-  }
-  text += predicted_text(std::nullopt, summary.last_eval_top5_accuracy);
+  if (summary.evaluation) text += ", " + held_out_text(*summary.evaluation);
   if (summary.best) text += "; best: " + best_text(*summary.best);
   if (!summary.stopped_early.empty()) text += "; stopped early: " + summary.stopped_early;
   return text;

@@ -16,17 +16,16 @@
 #include "cluster/run/ready_run.h"
 #include "cluster/run/training_request.h"
 #include "protocol/protocol.h"
+#include "record/held_out_result.h"
 
 namespace motley {
 
 struct TrainingSummary {
   std::int64_t last_step = 0;
-  std::optional<double> last_loss;  // of the last step with targets
-  std::optional<double> last_eval_loss;
-  std::optional<double> last_eval_accuracy;  // the fraction of held-out tokens predicted correctly
-  std::optional<double> last_eval_top5_accuracy = {};
-  double median_step_s = 0;  // of this session's steps except the first
-  double units_per_s = 0;    // at the median step
+  std::optional<double> last_loss;          // of the last step with targets
+  std::optional<HeldOutResult> evaluation;  // the last one
+  double median_step_s = 0;                 // of this session's steps except the first
+  double units_per_s = 0;                   // at the median step
   double predicted_step_s = 0;
   std::vector<std::string> compute_dtype;           // by rank: the dtype of its matrix products
   std::optional<std::filesystem::path> checkpoint;  // the newest committed in this session

@@ -26,10 +26,11 @@ double ratio(double part, double whole) {
 }
 
 // The first rank with targets determines the result.
-void add_evaluation(const Evaluation& evaluation, StepMetrics& metrics) {
+void add_evaluation(const Evaluation& evaluation, bool has_perplexity, StepMetrics& metrics) {
   if (evaluation.tokens == 0) metrics.eval_without_targets = true;
   if (evaluation.tokens == 0 || metrics.eval_loss) return;
   metrics.eval_loss = evaluation.loss;
+  if (has_perplexity) metrics.eval_perplexity = std::exp(evaluation.loss);
   metrics.eval_accuracy = evaluation.accuracy;
   metrics.eval_top5_accuracy = evaluation.top5_accuracy;
   if (evaluation.bytes_per_token > 0) {
@@ -39,8 +40,8 @@ void add_evaluation(const Evaluation& evaluation, StepMetrics& metrics) {
 
 }  // namespace
 
-MetricsCollector::MetricsCollector(int rank_count, double predicted_step_s, bool computes)
-    : rank_count_(rank_count), predicted_step_s_(predicted_step_s), computes_(computes) {
+MetricsCollector::MetricsCollector(int rank_count, double predicted_step_s, LossMeaning loss)
+    : rank_count_(rank_count), predicted_step_s_(predicted_step_s), loss_(loss) {
   MOTLEY_CHECK(rank_count > 0, "{} ranks", rank_count);
 }
 
@@ -81,7 +82,7 @@ Result<StepMetrics> MetricsCollector::combine(const Reports& reports) const {
                       .outcome = first.outcome,
                       .predicted_step_s = predicted_step_s_,
                       .without_targets = first.outcome.tokens == 0 && !first.outcome.skipped,
-                      .is_computed = computes_};
+                      .is_computed = loss_.is_computed};
   double compute_s = 0;
   double longest_s = 0;  // the longest compute time of a rank
   double codec_s = 0;
@@ -106,7 +107,7 @@ Result<StepMetrics> MetricsCollector::combine(const Reports& reports) const {
     longest_s = std::max(longest_s, report.times.compute_s);
     codec_s += report.times.codec_s;
     optimizer_s += report.times.optimizer_s;
-    if (report.evaluation) add_evaluation(*report.evaluation, metrics);
+    if (report.evaluation) add_evaluation(*report.evaluation, loss_.has_perplexity, metrics);
   }
   const double all_s = rank_count_ * metrics.step_s;
   metrics.bubble = 1 - ratio(compute_s, all_s);

@@ -13,11 +13,16 @@
 
 namespace motley {
 
+// What the losses of a run are.
+struct LossMeaning {
+  bool is_computed = true;      // the run's devices compute it (DeviceCapabilities)
+  bool has_perplexity = false;  // it is the cross entropy of tokens
+};
+
 // One owner thread.
 class MetricsCollector {
  public:
-  // computes: whether the run's devices do (DeviceCapabilities).
-  MetricsCollector(int rank_count, double predicted_step_s, bool computes = true);
+  MetricsCollector(int rank_count, double predicted_step_s, LossMeaning loss = {});
 
   // Returns the metrics of the step after its last report. kInternal if ranks disagree on the loss,
   // which is computed once and must have the same bits everywhere; kPeer if a rank reports a step
@@ -32,7 +37,7 @@ class MetricsCollector {
 
   int rank_count_;
   double predicted_step_s_;
-  bool computes_;
+  LossMeaning loss_;
   std::int64_t last_complete_ = 0;
   std::map<std::int64_t, Reports> open_;  // by step
 };

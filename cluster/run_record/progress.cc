@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "plan/quantity_text.h"
-#include "record/predicted_text.h"
+#include "record/held_out_result.h"
 
 namespace motley {
 namespace {
@@ -23,13 +23,6 @@ constexpr const char* kWrapOn = "\x1b[?7h";
 std::string hours_minutes_seconds(double seconds) {
   const std::int64_t whole = std::llround(seconds);
   return fmt::format("{}:{:02}:{:02}", whole / 3600, whole / 60 % 60, whole % 60);
-}
-
-std::string held_out_text(const StepMetrics& metrics, bool has_perplexity) {
-  const std::string perplexity =
-      has_perplexity ? fmt::format(" (perplexity {:.4g})", std::exp(*metrics.eval_loss)) : "";
-  return fmt::format("held-out {:.3f}{}{}", *metrics.eval_loss, perplexity,
-                     predicted_text(metrics.eval_accuracy, metrics.eval_top5_accuracy));
 }
 
 }  // namespace
@@ -53,7 +46,7 @@ void Progress::show(const StepMetrics& metrics, double at_s) {
   step_s_smooth_ += weight * (took_s - step_s_smooth_);
   last_step_at_s_ = at_s;
 
-  if (metrics.eval_loss) held_out_ = held_out_text(metrics, style_.perplexity);
+  if (const auto result = held_out_result(metrics)) held_out_ = held_out_text(*result);
   const bool edge = metrics.step == done_before_ + 1 || metrics.step == steps_total_ ||
                     metrics.eval_loss.has_value();
   const double interval_s = style_.live ? kLiveInterval_s : kPlainInterval_s;

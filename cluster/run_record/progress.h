@@ -2,10 +2,9 @@
 //
 //   step 120/1000  loss 2.314  held-out 2.401  1,234 tok/s  0.41 s/step  wait 8 %  ETA 0:05:31
 //
-// The held-out loss, with its perplexity for a language model and the shares predicted correctly if
-// they were counted, "held-out 2.401 (perplexity 11.03), 45.31 % correct", is included when
-// it was just measured, on the live line also afterwards. On simulated devices "virtual" replaces
-// the loss. Output that the terminal does not accept at once is dropped.
+// The result of an evaluation, "held-out 2.401 (perplexity 11.03), 45.31 % correct", is included
+// when it was just measured, on the live line also afterwards. On simulated devices "virtual"
+// replaces the loss. Output that the terminal does not accept at once is dropped.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +24,6 @@ struct ProgressStyle {
   bool mute = false;                     // draw nothing
   std::string_view rate_unit = "tok/s";  // of static duration
   std::int64_t samples_a_step = 0;       // samples per step for the rate; 0 = it counts tokens
-  bool perplexity = false;               // the loss is a cross entropy of tokens, e to which has it
 };
 
 // Live on a terminal that can move its cursor, in colour unless the environment has NO_COLOR

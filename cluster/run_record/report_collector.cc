@@ -120,7 +120,8 @@ Result<RunReport> ReportCollector::report(const Plan& plan, const ModelSpec& mod
              of([](const MeasuredStep& step) { return step.times.wait_s.of(WaitCause::kSum); }),
          .memory_bytes = {static_cast<double>(planned.memory_bytes),
                           static_cast<double>(own.peak_bytes)},
-         .sent_bytes = {sent[r], of([](const MeasuredStep& step) { return step.wire_bytes; })}});
+         .sent_bytes = {sent[r], of([](const MeasuredStep& step) { return step.wire_bytes; })},
+         .data_s = of([](const MeasuredStep& step) { return step.times.data_s; })});
   }
   return report;
 }

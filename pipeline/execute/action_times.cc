@@ -92,6 +92,7 @@ void ActionTimes::resolve(const Part& part, double end_s) {
   sums.wait_s.of(cause_of(*part.action)) += wait_end_s - start_s;
   sums.compute_s += end_s - wait_end_s;
   if (part.action->kind == ActionKind::kStep) sums.optimizer_s += end_s - wait_end_s;
+  if (part.action->kind == ActionKind::kLoad) sums.data_s += end_s - wait_end_s;
   if (part.waited_s > 0) {
     add_span("compute", part, compute_start_s_, start_s);
     add_span("wait", part, start_s, wait_end_s);

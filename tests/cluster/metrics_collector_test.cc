@@ -32,7 +32,7 @@ Result<StepMetrics> account_of(const std::vector<StepReport>& reports) {
 }
 
 TEST(Metrics, OfVirtualDevicesHaveNoLoss) {
-  MetricsCollector collector(1, 0.4, /*computes=*/false);
+  MetricsCollector collector(1, 0.4, {.is_computed = false});
   const auto metrics = collector.add(Rank{0}, report(1));
   ASSERT_TRUE(metrics.ok() && metrics->has_value());
   const Json json = metrics_to_json(**metrics);
@@ -137,9 +137,17 @@ TEST(Metrics, HoldTheEvaluationWhenThereWasOne) {
   evaluated.evaluation = {.tokens = 64, .loss = std::log(8.0), .bytes_per_token = 1.5};
   const Json json = metrics_to_json(*account_of({report(1), evaluated}));
   EXPECT_NEAR(json["eval_bits_per_byte"].get<double>(), 2, 1e-12);
-  EXPECT_NEAR(json["eval_perplexity"].get<double>(), 8, 1e-12);
+  EXPECT_FALSE(json.contains("eval_perplexity"));
   EXPECT_FALSE(json.contains("accuracy") || json.contains("eval_accuracy"));
   EXPECT_FALSE(metrics_to_json(*account_of({report(1)})).contains("eval_loss"));
+}
+
+TEST(Metrics, HoldThePerplexityOfTokens) {
+  MetricsCollector collector(1, 0, {.has_perplexity = true});
+  StepReport evaluated = report(1);
+  evaluated.evaluation = {.tokens = 64, .loss = std::log(8.0)};
+  const auto metrics = collector.add(Rank{0}, evaluated);
+  EXPECT_NEAR(metrics->value().eval_perplexity.value_or(0), 8, 1e-12);
 }
 
 TEST(Metrics, TellWhatWasPredictedRightWhereItIsCounted) {

@@ -182,6 +182,18 @@ TEST_F(ActionTimesTest, WhatIsNotOverIsToldWithTheNextRun) {
   EXPECT_EQ(sums.optimizer_s, 2);
 }
 
+TEST_F(ActionTimesTest, LoadingSamplesIsTheTimeOfTheData) {
+  times_.begin({1, kTraining, 0});
+  clock_.give(2);
+  times_.end(Action{ActionKind::kLoad, {}, {}});
+  clock_.give(3);
+  times_.end(kForward);
+  clock_.device_at(5);
+  const StepTimes sums = times_.take_totals(kTraining);
+  EXPECT_EQ(sums.compute_s, 5);
+  EXPECT_EQ(sums.data_s, 2);
+}
+
 TEST_F(ActionTimesTest, EvaluationsAndWhatIsBetweenRunsCountForNoStep) {
   times_.begin({1, kTraining, 0});
   clock_.give(1);

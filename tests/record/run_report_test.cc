@@ -1,5 +1,6 @@
 #include "record/run_report.h"
 
+#include <cmath>
 #include <string>
 #include <vector>
 
@@ -117,9 +118,11 @@ TEST(RunReport, NamesTheWaitForSums) {
   EXPECT_THAT(report_text(report), Not(HasSubstr("for sums")));
   report.ranks[1].wait_s = 0.375;
   report.ranks[1].allreduce_wait_s = 0.125;
+  report.ranks[1].data_s = 0.25;
   const auto read = parse_report(report_to_json(report).dump(), "report.json");
   ASSERT_TRUE(read.ok()) << describe(read.error());
   EXPECT_EQ(read->ranks[1].allreduce_wait_s, 0.125);
+  EXPECT_EQ(read->ranks[1].data_s, 0.25);
   EXPECT_EQ(read->ranks[1].wait_s, 0.375);
   EXPECT_THAT(report_text(*read),
               testing::ContainsRegex("waits +375.00 ms\n +for sums +125.00 ms"));
@@ -150,6 +153,24 @@ TEST(RunReport, SaysWhyTheRunEndedEarly) {
   ASSERT_TRUE(read.ok()) << describe(read.error());
   EXPECT_EQ(read->end, report.end);
   EXPECT_THAT(report_text(*read), HasSubstr("ended early, with status 4: machine box was lost\n"));
+}
+
+TEST(RunReport, HoldsTheLastEvaluation) {
+  RunReport report = example();
+  EXPECT_FALSE(report_to_json(report).contains("evaluation"));
+  report.evaluation = HeldOutResult{.step = 20, .loss = -0.25, .accuracy = 0.75};
+  auto read = parse_report(report_to_json(report).dump(), "report.json");
+  ASSERT_TRUE(read.ok()) << describe(read.error());
+  EXPECT_EQ(read->evaluation, report.evaluation);
+  EXPECT_THAT(report_text(*read),
+              HasSubstr("last evaluation, after step 20: held-out -0.250, 75.00 % correct\n"));
+  report.evaluation->perplexity = 11;
+  report.evaluation->top5_accuracy = 1;
+  read = parse_report(report_to_json(report).dump(), "report.json");
+  ASSERT_TRUE(read.ok()) << describe(read.error());
+  EXPECT_EQ(read->evaluation, report.evaluation);
+  report.evaluation->loss = std::nan("");
+  EXPECT_FALSE(report_to_json(report).contains("evaluation"));
 }
 
 TEST(RunReport, NamesTheBestStepAndWhyTheRunStopped) {

@@ -27,6 +27,7 @@ StepMetrics example() {
   metrics.ranks = {{{0.375, 0.25, 0.0625, {{0.125, 0, 0.5}}}, 1000}};
   metrics.links = {{Rank{0}, Rank{1}, 2000}};
   metrics.eval_loss = 0;
+  metrics.eval_perplexity = 1;
   metrics.eval_accuracy = 0.75;
   metrics.eval_bits_per_byte = 2;
   return metrics;

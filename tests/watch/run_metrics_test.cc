@@ -89,14 +89,18 @@ TEST_F(RunMetricsTest, TellsWhatTheLastEvaluationPredicted) {
   StepMetrics evaluated;
   evaluated.step = 5;
   evaluated.eval_loss = 2.5;
+  evaluated.eval_perplexity = 12.25;
   evaluated.eval_accuracy = 0.5;
   evaluated.eval_top5_accuracy = 0.875;
   std::ofstream(dir_ / "metrics.jsonl", std::ios::app) << metrics_to_json(evaluated).dump() << '\n';
   const std::string text = openmetrics_text(metrics());
+  EXPECT_THAT(text, HasSubstr("motley_eval_perplexity 12.25\n"));
   EXPECT_THAT(text, HasSubstr("motley_eval_accuracy 0.5\n"));
   EXPECT_THAT(text, HasSubstr("motley_eval_top5_accuracy 0.875\n"));
   const Json eval = RunView::open(dir_, 1.8e9)->state()["eval"];
-  EXPECT_EQ(eval, (Json{{"loss", 2.5}, {"accuracy", 0.5}, {"top5_accuracy", 0.875}}));
+  EXPECT_EQ(
+      eval,
+      (Json{{"loss", 2.5}, {"perplexity", 12.25}, {"accuracy", 0.5}, {"top5_accuracy", 0.875}}));
 }
 
 TEST_F(RunMetricsTest, ARunWithoutAStepSaysWhatItIs) {

@@ -126,6 +126,20 @@ void add_last_step(const RunView& view, Gathering& all) {
       .sample(last->losses.optimizer, {{"cause", "optimizer"}});
 }
 
+void add_evaluation(const HeldOutResult& last, Gathering& all) {
+  const auto gauge = [&all](const char* name, const char* help,
+                            const std::optional<double>& value) {
+    all.family(MetricType::kGauge, name, "", help).sample(value.value_or(kUnknown));
+  };
+  gauge("motley_eval_loss", "Loss of the last evaluation, in nats.", last.loss);
+  gauge("motley_eval_perplexity", "Perplexity of the last evaluation's tokens.", last.perplexity);
+  gauge("motley_eval_accuracy",
+        "Share of the last evaluation's targets that had the highest score.", last.accuracy);
+  gauge("motley_eval_top5_accuracy",
+        "Share of the last evaluation's targets among the five highest scores.",
+        last.top5_accuracy);
+}
+
 void add_totals(const RunView& view, Gathering& all) {
   const RunTotals::Totals& sums = view.totals().sums();
   all.family(MetricType::kSummary, "motley_step_seconds", "seconds",
@@ -146,18 +160,7 @@ void add_totals(const RunView& view, Gathering& all) {
   for (const auto& [kind, count] : sums.events) {
     all.count(count, {{"kind", run_event_word(kind)}});
   }
-  all.family(MetricType::kGauge, "motley_eval_loss", "", "Loss of the last evaluation, in nats.")
-      .sample(sums.eval_loss.value_or(kUnknown));
-  const auto of_evaluation = [&](const char* name, const char* help,
-                                 const std::optional<double>& value) {
-    if (value) all.family(MetricType::kGauge, name, "", help).sample(*value);
-  };
-  of_evaluation("motley_eval_accuracy",
-                "Share of the last evaluation's targets that had the highest score.",
-                sums.eval_accuracy);
-  of_evaluation("motley_eval_top5_accuracy",
-                "Share of the last evaluation's targets among the five highest scores.",
-                sums.eval_top5_accuracy);
+  if (sums.evaluation) add_evaluation(*sums.evaluation, all);
   if (!sums.saved) return;
   all.family(MetricType::kGauge, "motley_checkpoint_last_step", "", "Step of the last checkpoint.")
       .count(sums.saved->first);

@@ -46,11 +46,12 @@ function showVerdict() {
   if (verdict?.advice) at('verdict').append(html('small', {}, verdict.advice));
 }
 
-// The last evaluation, "held-out 2.401, 45.3 % correct, 71.0 % in the top 5".
+// The last evaluation, "held-out 2.401, perplexity 11.03, 45.3 % correct, 71.0 % in the top 5".
 function heldOut(evaluation) {
   if (!format.isNumber(evaluation?.loss)) return '';
-  const {accuracy, top5_accuracy: top5} = evaluation;
+  const {perplexity, accuracy, top5_accuracy: top5} = evaluation;
   return [`held-out ${format.value(evaluation.loss)}`,
+    format.isNumber(perplexity) && `perplexity ${format.value(perplexity)}`,
     format.isNumber(accuracy) && `${(accuracy * 100).toFixed(1)} % correct`,
     format.isNumber(top5) && `${(top5 * 100).toFixed(1)} % in the top 5`].filter(Boolean).join(', ');
 }

@@ -9,7 +9,7 @@
 
 #include "base/json.h"
 #include "plan/quantity_text.h"
-#include "record/predicted_text.h"
+#include "record/held_out_result.h"
 #include "watch/terminal/screen_text.h"
 #include "watch/view/utc_clock.h"
 
@@ -29,15 +29,17 @@ std::string step_text(const Json& state) {
 }
 
 // Of the last evaluation.
-std::string held_out_text(const Json& eval) {
+std::string evaluation_text(const Json& eval) {
   const double loss = number_at(eval, "loss");
   if (!std::isfinite(loss)) return "";
-  const auto share = [&](const char* key) {
+  const auto value_of = [&](const char* key) {
     const double value = number_at(eval, key);
     return std::isfinite(value) ? std::optional(value) : std::nullopt;
   };
-  return fmt::format("  held-out {:.3f}{}", loss,
-                     predicted_text(share("accuracy"), share("top5_accuracy")));
+  return "  " + held_out_text({.loss = loss,
+                               .perplexity = value_of("perplexity"),
+                               .accuracy = value_of("accuracy"),
+                               .top5_accuracy = value_of("top5_accuracy")});
 }
 
 // Unknown values are omitted.
@@ -46,7 +48,7 @@ std::string figures_text(const Json& state) {
   if (state.value("virtual", false)) text += "  virtual";
   const double loss = number_at(state, "loss");
   if (std::isfinite(loss)) text += fmt::format("  loss {:.3f}", loss);
-  if (state.contains("eval") && state["eval"].is_object()) text += held_out_text(state["eval"]);
+  if (state.contains("eval") && state["eval"].is_object()) text += evaluation_text(state["eval"]);
   const double rate = number_at(state, "tokens_per_s");
   if (std::isfinite(rate)) text += fmt::format("  {} tok/s", per_second_text(rate));
   const double step_s = number_at(state, "step_s");

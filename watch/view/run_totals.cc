@@ -39,11 +39,9 @@ bool RunTotals::take(const StepMetrics& metrics) {
 }
 
 void RunTotals::add(const StepMetrics& metrics) {
-  if (metrics.eval_loss) {
-    sums_.eval_loss = metrics.eval_loss;
-    sums_.best = with_evaluation({sums_.best}, metrics.step, *metrics.eval_loss, false).best;
-    sums_.eval_accuracy = metrics.eval_accuracy;
-    sums_.eval_top5_accuracy = metrics.eval_top5_accuracy;
+  if (const auto result = held_out_result(metrics)) {
+    sums_.evaluation = result;
+    sums_.best = with_evaluation({sums_.best}, metrics.step, result->loss, false).best;
   }
   if (!take(metrics)) return;
   ++sums_.steps;

@@ -14,6 +14,7 @@
 #include "base/ids.h"
 #include "checkpoint/checkpoint.h"
 #include "plan/step_times.h"
+#include "record/held_out_result.h"
 #include "record/run_event.h"
 #include "record/step_metrics.h"
 
@@ -31,10 +32,8 @@ class RunTotals {
     std::vector<StepTimes> ranks;                          // [Rank], for all plans of the run
     std::map<std::pair<Rank, Rank>, double> link_bytes;    // by sender and receiver
     std::map<RunEventKind, std::int64_t> events = {};      // by kind
-    std::optional<double> eval_loss = {};                  // of the last evaluation
+    std::optional<HeldOutResult> evaluation = {};          // the last one
     std::optional<BestEvaluation> best = {};               // the one with the lowest loss
-    std::optional<double> eval_accuracy = {};              // as well, if counted
-    std::optional<double> eval_top5_accuracy = {};         // as well
     std::optional<std::pair<std::int64_t, double>> saved;  // the last checkpoint's step and time
   };
 

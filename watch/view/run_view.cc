@@ -256,14 +256,15 @@ double RunView::eta_s() const {
 }
 
 Json RunView::evaluation() const {
-  const RunTotals::Totals& sums = totals().sums();
-  if (!sums.eval_loss) return nullptr;
-  const auto share = [](const std::optional<double>& value) {
+  const std::optional<HeldOutResult>& last = totals().sums().evaluation;
+  if (!last) return nullptr;
+  const auto optional = [](const std::optional<double>& value) {
     return value ? number_or_null(*value) : Json(nullptr);
   };
-  return {{"loss", number_or_null(*sums.eval_loss)},
-          {"accuracy", share(sums.eval_accuracy)},
-          {"top5_accuracy", share(sums.eval_top5_accuracy)}};
+  return {{"loss", number_or_null(last->loss)},
+          {"perplexity", optional(last->perplexity)},
+          {"accuracy", optional(last->accuracy)},
+          {"top5_accuracy", optional(last->top5_accuracy)}};
 }
 
 Json RunView::state() const {
