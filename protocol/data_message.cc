@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/json.h"
+#include "protocol/message_fields.h"
 
 namespace motley {
 
@@ -43,19 +44,19 @@ Json data_event(const DataMessage& message) {
   Json event = {{"event", "data"}, {"bytes", message.bytes}, {"hash", message.hash}};
   if (!message.remarks.empty()) event["remarks"] = message.remarks;
   if (are_sent(message.class_names)) event["classes"] = message.class_names;
+  if (message.epoch_samples > 0) event["epoch_samples"] = message.epoch_samples;
   return event;
 }
 
 Result<DataMessage> read_data_event(const Json& event) {
   static const std::string kSource = "a worker's data event";
   DataMessage message;
-  MOTLEY_ASSIGN(const auto bytes, json_get<std::int64_t>(event, "bytes", kSource));
-  if (bytes < 0) {
-    return Error{ErrorCode::kCorrupt, fmt::format("malformed data event, {}", kSource),
-                 fmt::format("'bytes' is {}, less than 0", bytes),
-                 "use the same version of Motley on every machine"};
-  }
+  MOTLEY_ASSIGN(const std::int64_t bytes, count_of(event, "bytes", kSource));
   message.bytes = static_cast<std::uint64_t>(bytes);
+  if (event.contains("epoch_samples")) {
+    MOTLEY_ASSIGN(const std::int64_t samples, count_of(event, "epoch_samples", kSource));
+    message.epoch_samples = static_cast<std::uint64_t>(samples);
+  }
   MOTLEY_ASSIGN(message.hash, json_get<std::string>(event, "hash", kSource));
   MOTLEY_ASSIGN(message.remarks, texts_of(event, "remarks", kRemarksMax, kSource));
   MOTLEY_ASSIGN(message.class_names, texts_of(event, "classes", kClassNamesMax, kSource));

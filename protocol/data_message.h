@@ -16,6 +16,7 @@ struct DataMessage {
   std::vector<std::string> remarks = {};      // warnings about probably unintended data
   std::vector<std::string> class_names = {};  // of the targets 0, 1, …; empty = unnamed,
                                               // or more than an event holds
+  std::uint64_t epoch_samples = 0;            // for training; 0 = not counted
 
   friend bool operator==(const DataMessage&, const DataMessage&) = default;
 };

@@ -143,7 +143,7 @@ Result<Job> job_from_json(const Json& json, const std::string& source) {
   }
   Job job;
   MOTLEY_ASSIGN(job.verb, json_get<std::string>(json, "verb", source));
-  constexpr std::array kVerbs = {"train",  "profile", "probe",    "allreduce",
+  constexpr std::array kVerbs = {"train",  "profile", "probe",    "allreduce", "data",
                                  "doctor", "devices", "generate", "store"};
   if (std::ranges::find(kVerbs, job.verb) == kVerbs.end()) {
     return job_error(source, fmt::format("unknown verb '{}'", excerpt(job.verb)));

@@ -35,7 +35,8 @@ struct ReplicatorJob {
 
 // Everything that a worker needs to start; sent first.
 struct Job {
-  std::string verb;  // train | profile | probe | allreduce | doctor | devices | generate | store
+  std::string
+      verb;  // train | profile | probe | allreduce | data | doctor | devices | generate | store
   Config config;
   Plan plan;            // train
   Rank rank;            // train

@@ -41,9 +41,9 @@ Result<Config> with_steps_of_epochs(Config config,
     if (train.steps > 0) return config;
     return epochs_error(
         "the number of steps of train.epochs is not known",
-        "the launcher does not see the data, so it cannot count the samples",
+        "no machine of the run can read the data, so its samples cannot be counted",
         "give train.steps = epochs * samples / train.global_batch in its place, or make data.path "
-        "readable on the launcher's machine");
+        "readable on a machine");
   }
   if (train.epochs * static_cast<double>(*samples) / train.global_batch > kStepsOfEpochsMax) {
     return epochs_error(fmt::format("train.epochs = {:g} is too many", train.epochs),

@@ -41,6 +41,7 @@ Result<void> run_job(Job job, WorkerChannel& channel, Activity& activity) {
   if (job.verb == "probe") return run_probe_job(job, channel);
   if (job.verb == "allreduce") return run_allreduce_job(job, channel);
   if (job.verb == "doctor") return run_doctor_job(job, channel);
+  if (job.verb == "data") return run_data_job(job, channel, activity.work());
   if (job.verb == "devices") return run_devices_job(job, channel);
   if (job.verb == "generate") return run_generate_job(job, channel, activity.work());
   return Error{ErrorCode::kInternal, "the launcher asks for '" + job.verb + "'",

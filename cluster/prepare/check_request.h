@@ -35,7 +35,8 @@ struct CheckedRequest {
   // known before find_shards(), and true.
   bool resumes = false;
   // If all machines are this one. On simulated devices and for other machines only if the length of
-  // the run is given in epochs and this machine can read data.path: a run must then read the same.
+  // the run is given in epochs and this machine or one of those (ask_for_data()) can read
+  // data.path: a run must then read the same.
   std::optional<SeenData> data;
 };
 

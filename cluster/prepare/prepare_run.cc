@@ -7,6 +7,7 @@
 
 #include "base/system/files.h"
 #include "checkpoint/checkpoint.h"
+#include "cluster/prepare/ask_for_data.h"
 #include "cluster/prepare/check_request.h"
 #include "cluster/prepare/claim_folder.h"
 #include "cluster/prepare/deliver_shards.h"
@@ -53,13 +54,17 @@ Result<ReadyRun> store_run(const TrainingRequest& request,
 }  // namespace
 
 Result<Launch> prepare_run(const TrainingRequest& request, Log& log) {
-  MOTLEY_ASSIGN(const CheckedRequest checked, check_request(request, log));
+  MOTLEY_ASSIGN(CheckedRequest checked, check_request(request, log));
   MOTLEY_ASSIGN(ClaimedFolder claimed, claim_folder(request, checked, log));
   MOTLEY_ASSIGN(const FoundShards found, find_shards(request, checked, claimed, log));
   const RunFolder& folder = claimed.folder;
   if (request.resume && !found.resumes) {
     log.info(
         fmt::format("{} has no checkpoint yet: the run starts with step 1", folder.dir().string()));
+  }
+  const TrainConfig& train = request.planning.config.train;
+  if (train.epochs > 0 && train.steps == 0 && !checked.data) {
+    MOTLEY_ASSIGN(checked.data, ask_for_data(request, checked, log));
   }
   MOTLEY_ASSIGN(const RunStart start, start_of_run(request, checked, found, log));
   if (!request.dry_run) MOTLEY_TRY(check_can_write(folder.config_path()));

@@ -14,7 +14,7 @@ std::string sent_text(const DataMessage& message) {
 }
 
 TEST(DataMessage, IsTheSameAfterSendingAndReading) {
-  const DataMessage message{10, "ab", {"a remark"}, {"cat", "dog"}};
+  const DataMessage message{10, "ab", {"a remark"}, {"cat", "dog"}, 1000};
   const auto read = read_data_event(Json::parse(sent_text(message)));
   ASSERT_TRUE(read.ok()) << describe(read.error());
   EXPECT_EQ(*read, message);
