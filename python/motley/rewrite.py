@@ -6,7 +6,7 @@ from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple
 
 import torch
 
-from . import operations
+from . import masked_scatter, operations
 
 aten = torch.ops.aten
 
@@ -31,8 +31,9 @@ def _index_put(self: torch.Tensor, indices: Any, values: torch.Tensor, accumulat
     return aten.index_put(self, indices, values, accumulate)
 
 
-_ALWAYS = frozenset({"aten::as_strided", "aten::_reshape_alias", "aten::sort"})
-"""Views that cannot be scattered back, and sort, whose order of equal elements varies between versions of PyTorch."""
+_ALWAYS = frozenset({"aten::as_strided", "aten::_reshape_alias", "aten::masked_scatter", "aten::sort"})
+"""Views that cannot be scattered back; an operation whose gradient is one of values; and sort, whose order of equal elements varies
+between versions of PyTorch."""
 
 
 def is_always_replaced(name: str, kwargs: Mapping[str, Any]) -> bool:
@@ -147,6 +148,8 @@ _REPLACEMENTS: Dict[str, Callable[..., Any]] = {
     "aten::_index_put_impl": _index_put,
     "aten::as_strided": _as_strided,
     "aten::baddbmm": _scaled_bmm,
+    "aten::masked_scatter": masked_scatter.forward,
+    "aten::masked_scatter_backward": masked_scatter.backward,
     "aten::sort": _sort,
     "aten::squeeze.dims": _squeeze,
     **{f"aten::{base}{way}.vec": _upsample(base + way, spatial, aligns)
