@@ -10,6 +10,7 @@ import torch.nn.functional as F
 
 from model_builders import LENGTH, VOCABULARY, Entry, ids, images, language, of
 
+_PLACEHOLDER = 3
 _GROUPED: Dict[str, Any] = {"num_key_value_heads": 2}
 _HEADS: Dict[str, Any] = {**_GROUPED, "head_dim": 8}
 _EXPERTS: Dict[str, Any] = {**_GROUPED, "num_experts": 4, "num_experts_per_tok": 2}
@@ -56,6 +57,30 @@ def boxes(model: nn.Module) -> Callable[[torch.Tensor], torch.Tensor]:
     def call(pictures: torch.Tensor) -> torch.Tensor:
         found = model(pixel_values=pictures)
         return torch.cat([found.logits, found.pred_boxes], -1)
+    return call
+
+
+def llava() -> nn.Module:
+    texts = of("transformers", "LlamaConfig")(vocab_size=VOCABULARY, hidden_size=32, intermediate_size=64, num_hidden_layers=3, num_attention_heads=4,
+                                              max_position_embeddings=64)
+    pictures = of("transformers", "CLIPVisionConfig")(hidden_size=32, intermediate_size=64, num_hidden_layers=3, num_attention_heads=4, image_size=16,
+                                                      patch_size=8)
+    return of("transformers", "LlavaForConditionalGeneration")(of("transformers", "LlavaConfig")(
+        text_config=texts, vision_config=pictures, image_token_id=_PLACEHOLDER))
+
+
+def text_with_image(n: int) -> torch.Tensor:
+    """Ids with four placeholders, and an image of four patches."""
+    words = torch.randint(_PLACEHOLDER + 1, VOCABULARY, (n, LENGTH))
+    for row in words:
+        row[torch.randperm(LENGTH)[:4]] = _PLACEHOLDER
+    return torch.cat([words.float(), torch.randn(n, 3 * 16 * 16)], 1)
+
+
+def described(model: nn.Module) -> Callable[[torch.Tensor], torch.Tensor]:
+    def call(t: torch.Tensor) -> torch.Tensor:
+        words = t[:, :LENGTH].long().clamp(0, VOCABULARY - 1)
+        return model(input_ids=words, pixel_values=t[:, LENGTH:].reshape(-1, 3, 16, 16)).logits  # type: ignore[no-any-return]
     return call
 
 
@@ -164,6 +189,7 @@ FURTHER_MODELS: Dict[str, Entry] = {
         **_PLAIN, "hidden_sizes": [8, 16], "depths": [1, 2], "num_encoder_blocks": 2, "sr_ratios": [2, 1], "num_attention_heads": [1, 2],
         "patch_sizes": [7, 3], "strides": [4, 2], "mlp_ratios": [2, 2], "decoder_hidden_size": 16}),
         images(32), 3, lambda model: lambda t: model(t).logits, "any"),
+    "LLaVA": Entry(llava, text_with_image, 5, described, "any"),
     "BLIP, images": hidden("BlipVisionModel", "BlipVisionConfig", images(32), **_IMAGE),
     "DINOv2 with registers": hidden("Dinov2WithRegistersModel", "Dinov2WithRegistersConfig", images(32), num_register_tokens=2, **_IMAGE),
     "complex rotary positions": Entry(lambda: Complex(Rotated), ids(), 3),

@@ -34,7 +34,7 @@ class Multimodal(nn.Module):
 
     def forward(self, input_ids: torch.Tensor, pixel_values: torch.Tensor) -> torch.Tensor:
         x = self.embed(input_ids)
-        features = self.vision(pixel_values).flatten(0, 1)
+        features = torch.cat(list(self.vision(pixel_values)))
         x = x.masked_scatter((input_ids == PLACEHOLDER).unsqueeze(-1).expand_as(x), features)
         for block in self.blocks:
             x = block(x)

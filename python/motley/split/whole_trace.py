@@ -7,34 +7,26 @@ node that calls the Python function again: batch normalization and custom autogr
 
 from __future__ import annotations
 
-from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Set, Tuple
+from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Set, Tuple
 
 import torch
 from torch.nn.modules.module import register_module_forward_hook, register_module_forward_pre_hook
 from torch.utils._pytree import TreeSpec, tree_flatten
 
-from .. import adapters, functions, operations, outputs, rewrite
-from ..aliases import Entry, View
+from .. import adapters, functions, outputs
 from ..errors import DataDependent, ExportError
-from ..graph import Node, Role, leaves, map_args, needed, uses
+from ..graph import Node, Role, needed, uses
 from ..intercept import Intercept
 from ..layers import Call as Function
 from ..layers import Layers, Names, is_statistic
-from ..lines import guarded, user_line
+from ..lines import guarded
 from ..merge import merge
 from ..modules import ModuleStack
 from ..named import Input, by_name, each, passed_and_taken
-from ..record import Recorder
 from ..trace import Trace, draws_nothing, import_dynamo
 from ..trace_layers import BATCHES, samples
+from .forward_recorder import ForwardRecorder
 from .program import Call, Key, Program
-
-aten = torch.ops.aten
-
-_LIKE: Dict[str, Optional[float]] = {
-    "aten::zeros_like": 0, "aten::ones_like": 1, "aten::full_like": None, "aten::empty_like": 0,
-    "aten::new_zeros": 0, "aten::new_ones": 1, "aten::new_full": None, "aten::new_empty": 0}
-"""Operations that use only a tensor's type and sizes, and their fill values; None if an argument gives the value."""
 
 
 class CallTree:
@@ -75,79 +67,6 @@ class CallTree:
 
     def _inner(self) -> Call:
         return next((call for call in reversed(self._open) if call is not None), self.root)
-
-
-class ForwardRecorder(Recorder):
-    """A recorder for replay, not for a package."""
-
-    def __init__(self, *args: Any):
-        super().__init__(*args)
-        self._depth = 0
-        self._below: Set[int] = set()  # [id of a tensor] results of operations that replace one operation, which autograd does not see
-
-    def _is_replaced(self, name: str, func: Any, args: Tuple[Any, ...], kwargs: dict) -> bool:
-        return rewrite.is_always_replaced(name, kwargs) or name.startswith("prims::") or (
-            operations.is_view(func) and name not in operations.allowed())
-
-    def __torch_dispatch__(self, func: Any, types: Any, args: Tuple[Any, ...] = (), kwargs: Optional[dict] = None) -> Any:
-        self._depth += 1
-        try:
-            return self._dispatch(func, types, args, kwargs)
-        finally:
-            self._depth -= 1
-
-    def _dispatch(self, func: Any, types: Any, args: Tuple[Any, ...], kwargs: Optional[dict]) -> Any:
-        name = operations.name_of(func)
-        if name not in _LIKE:
-            return super().__torch_dispatch__(func, types, args, kwargs)
-        source, kwargs = args[0], kwargs or {}
-        sizes = list(source.shape) if name.endswith("_like") else list(args[1] if len(args) > 1 else kwargs["size"])
-        rest = args[1:] if name.endswith("_like") else args[2:]
-        fill = _LIKE[name] if _LIKE[name] is not None else rest[0] if rest else kwargs["fill_value"]
-        with self:
-            return aten.full.default(sizes, fill, dtype=kwargs.get("dtype") or source.dtype)
-
-    def _alias(self, func: Any, args: Tuple[Any, ...], kwargs: dict) -> Any:
-        if operations.name_of(func) != "aten::detach":
-            return super()._alias(func, args, kwargs)
-        before = self.value_of(args[0])
-        out = func(*args, **kwargs)
-        view = View("aten::detach", (), {}, 0, 1)
-        value = self._emit("aten::detach", (self._argument(args[0]),), {}, 1)[0]
-        self.shapes[value] = self.shapes[before]
-        self._add_entry(out, Entry(out, value, self._entries[id(args[0])], view))
-        return out
-
-    def _record(self, name: str, func: Any, args: Tuple[Any, ...], kwargs: dict, out: Any) -> None:
-        super()._record(name, func, args, kwargs, out)
-        plain = self._number_or_ref if name in operations.ARITHMETIC else self._argument
-        taken = [leaf for leaf in leaves([args, [v for k, v in kwargs.items() if k not in operations.DROPPED]])
-                 if isinstance(leaf, torch.Tensor) and not isinstance(plain(leaf), float)]
-        node = self.nodes[-1]
-        node.tracked = tuple(leaf.requires_grad or id(leaf) in self._below for leaf in taken)
-        node.grad = torch.is_grad_enabled()
-        if self._depth > 1:
-            self._below.update(id(tensor) for tensor in leaves(out) if isinstance(tensor, torch.Tensor))
-
-    def _constant_copy(self, tensor: torch.Tensor) -> torch.Tensor:
-        return tensor
-
-    def as_call(self, function: Callable[..., Any], args: Tuple[Any, ...], run: Callable[[], Any]) -> Any:
-        plain = tuple(map_args(argument, self._argument) for argument in args)
-        tracked = tuple(leaf.requires_grad for leaf in leaves(args) if isinstance(leaf, torch.Tensor))
-        line, first = user_line(), len(self.nodes)
-        out = run()
-        del self.nodes[first:]
-        outs = list(out) if isinstance(out, (list, tuple)) else [out]
-        values = tuple(self._new_value(tensor) for tensor in outs)
-        name = getattr(function, "__qualname__", type(function).__name__)
-        self.nodes.append(Node(f"call::{name}", plain, {}, values, False, line, self._modules.path(), tracked, torch.is_grad_enabled(), function))
-        for tensor, value in zip(outs, values):
-            self._fixed[value] = False
-            if isinstance(tensor, torch.Tensor):
-                self._add_entry(tensor, Entry(tensor, value))
-                self._created.add(id(tensor))
-        return out
 
 
 class _Ran(NamedTuple):
@@ -245,6 +164,7 @@ class WholeTracer:
             returned = self._call(given)
             tensors, structure = self._given(returned, exact)
             values = [recorder.value_of(tensor) for tensor in tensors]
+        recorder.drop_unused_parts(values)
         results = {Role("output", k): value for k, value in enumerate(values)}
         return _Ran(Trace(recorder, results, tensors, structure, []), tree.root, declared, values, structure)
 
