@@ -2,7 +2,7 @@
 """A Llama with random bf16 weights in sharded safetensors, exported from its folder: seconds, peak memory and bytes.
 
     pip install torch transformers
-    PYTHONPATH=python python3 examples/large_model.py tiny|0.3b|1.1b|3b|8b FOLDER [--tokens 2048] [--memory GIB] [--zeros]
+    PYTHONPATH=python python3 examples/large_model.py tiny|0.3b|1.1b|3b|8b FOLDER [--vocabulary N] [--tokens 2048] [--memory GIB] [--zeros]
 
 Writes FOLDER/weights and FOLDER/llama.motley. With --zeros the weights are zeros in sparse files; time and memory are the same.
 `tiny` is also exported from memory, and both packages are compared: the exit status is 1 if they differ in more than the type of weights.
@@ -103,6 +103,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("size", choices=SIZES)
     parser.add_argument("folder", type=pathlib.Path)
+    parser.add_argument("--vocabulary", type=int)
     parser.add_argument("--tokens", type=int)
     parser.add_argument("--memory", type=float)
     parser.add_argument("--zeros", action="store_true")
@@ -110,7 +111,8 @@ def main() -> int:
     source, package = given.folder / "weights", given.folder / "llama.motley"
     tokens = given.tokens or (32 if given.size == "tiny" else 2048)
     if not source.exists():
-        write_folder(SIZES[given.size], source, given.zeros)
+        size = SIZES[given.size]
+        write_folder(size._replace(vocabulary=given.vocabulary or size.vocabulary), source, given.zeros)
     begin = time.monotonic()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", motley.ExportWarning)
