@@ -28,7 +28,7 @@ from .weights import Stored
 
 SMALL_MODEL_FLOPS = 1e12
 """FLOPs of a forward of one sample. Up to this number, all layers compute the inputs of the next one, not only the first of equal
-layers."""
+layers, unless only some layers are compared."""
 
 
 class LayerValues(NamedTuple):
@@ -71,7 +71,8 @@ class LayerIterator:
     def __iter__(self) -> Iterator[LayerValues]:
         description = self._package.description
         layers = description["layers"]
-        all_run = not self._sources or sum(layer["flops_per_sample"] for layer in layers) <= SMALL_MODEL_FLOPS
+        flops = sum(layer["flops_per_sample"] for layer in layers)
+        all_run = not self._sources or self._only is None and flops <= SMALL_MODEL_FLOPS
         inputs: Optional[List[torch.Tensor]] = first_inputs(self._example[0])[0]
         keys = [layer_key(description, k) for k in range(len(layers))]
         runs = [all_run or key not in keys[:k] for k, key in enumerate(keys)]

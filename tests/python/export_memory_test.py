@@ -140,6 +140,26 @@ class MappedMemory(unittest.TestCase):
             self.assertLess(resident_bytes(), before - (56 << 20))
 
 
+class SkippedLayers(unittest.TestCase):
+    def test_are_compared_without_reading_equal_layers(self) -> None:
+        begins, read, verified = set(), weights.Stored.values, smaller_comparison.verified_package
+
+        def values(own: weights.Stored, *given: Any) -> torch.Tensor:
+            begins.add(own.begin)
+            return read(own, *given)
+
+        def smaller(*given: Any) -> Any:
+            with unittest.mock.patch.object(weights.Stored, "values", values):
+                return verified(*given)
+
+        with Folder() as folder, unittest.mock.patch.object(smaller_comparison, "verified_package", smaller):
+            exported(folder, 8 / 1024)
+            stored = weights.stored(folder.path("weights/model.safetensors"))
+        names = {name for name, tensor in stored.items() if tensor.begin in begins}
+        self.assertTrue(any(".layers.0." in name for name in names))
+        self.assertFalse(any(".layers.1." in name for name in names))
+
+
 class FewerIds(unittest.TestCase):
     def exported(self, loss: Any) -> Tuple[motley.Exported, List[int]]:
         """A model with an embedding that is too large for the limit, and the numbers of ids with which models were created."""
