@@ -103,15 +103,14 @@ TEST(StepReport, IsThisMessage) {
   original.outcome.gradient_scale = 64;
   original.evaluation = {
       .tokens = 64, .loss = 1.5, .accuracy = 0.75, .bytes_per_token = 4.25, .top5_accuracy = 0.875};
-  EXPECT_EQ(
-      step_to_json(original).dump(),
-      R"({"event":"step","step":3,"loss":2.5,"tokens":64,"step_s":0.5,"lr":0.001,)"
-      R"("grad_norm":1.25,"skipped":false,"wire_bytes":1000,"compute_s":0.3,)"
-      R"("codec_s":0.02,"data_s":0.005,"optimizer_s":0.01,)"
+  EXPECT_EQ(step_to_json(original).dump(),
+            R"({"event":"step","step":3,"loss":2.5,"tokens":64,"step_s":0.5,"lr":0.001,)"
+            R"("grad_norm":1.25,"skipped":false,"wire_bytes":1000,"compute_s":0.3,)"
+            R"("codec_s":0.02,"data_s":0.005,"optimizer_s":0.01,)"
             R"("wait_s":{"activation":0.1,"gradient":0.05,)"
-      R"("sum":0.0,"vote":0.05,"other":0.0},"memory_bytes":4096,"sent":[[1,600],[3,400]],)"
-      R"("gradient_scale":64.0,"accuracy":0.5,"eval_loss":1.5,"eval_tokens":64,)"
-      R"("eval_bytes_per_token":4.25,"eval_accuracy":0.75,"eval_top5_accuracy":0.875})");
+            R"("sum":0.0,"vote":0.05,"other":0.0},"memory_bytes":4096,"sent":[[1,600],[3,400]],)"
+            R"("gradient_scale":64.0,"accuracy":0.5,"eval_loss":1.5,"eval_tokens":64,)"
+            R"("eval_bytes_per_token":4.25,"eval_accuracy":0.75,"eval_top5_accuracy":0.875})");
 }
 
 TEST(StepReport, RefusesEachMissingMember) {
