@@ -26,13 +26,16 @@ std::int64_t start_steps_of(const RoundOptions& rounds, std::int64_t steps) {
   return steps * std::llround(share / static_cast<double>(steps));
 }
 
+std::int64_t round_count(const RoundOptions& rounds, std::int64_t steps) {
+  return (rounds.train_steps - start_steps_of(rounds, steps)) / steps;
+}
+
 // A momentum acts over 1 / (1 - momentum) rounds: a twentieth of those that there are.
 double momentum_of(const RoundOptions& rounds, std::int64_t steps) {
   if (rounds.outer_momentum > 0) return rounds.outer_momentum;
   constexpr double kShare = 20;
-  const auto count = static_cast<double>(rounds.train_steps - start_steps_of(rounds, steps)) /
-                     static_cast<double>(steps);
-  return std::clamp(1 - kShare / std::max(count, 1.0), 0.6, 0.9);
+  const auto count = static_cast<double>(std::max<std::int64_t>(round_count(rounds, steps), 1));
+  return std::clamp(1 - kShare / count, 0.6, 0.9);
 }
 
 // [island] the ranks of each machine.
@@ -116,7 +119,9 @@ class RoundSearch {
   [[nodiscard]] double time_s(const RoundsFound& found) const {
     const Plan& plan = found.planning.plan;
     const auto rest = static_cast<double>(options_.rounds->train_steps - plan.rounds->start_steps);
-    return found.start_s + rest * plan.predicted_step_s * token_factor(plan.rounds->steps);
+    return found.start_s +
+           rest * plan.predicted_step_s *
+               token_factor(plan.rounds->steps, round_count(*options_.rounds, plan.rounds->steps));
   }
 
   // The best length of a round, without looking at synchronous plans.
@@ -124,7 +129,7 @@ class RoundSearch {
     const RoundOptions& rounds = *options_.rounds;
     std::optional<RoundsFound> best;
     for (const std::int64_t steps : kRoundSteps) {
-      if ((rounds.train_steps - start_steps_of(rounds, steps)) / steps < kLeastRounds) break;
+      if (round_count(rounds, steps) < kLeastRounds) break;
       if (!options_.may_continue(best ? best->planning.plan.predicted_step_s : 0)) break;
       MOTLEY_ASSIGN(auto found, with_steps(steps));
       if (found && (!best || time_s(*found) < time_s(*best))) best = std::move(found);
@@ -169,7 +174,7 @@ std::string start_text(const Plan& plan) {
   return fmt::format("{} of {} alone", rounds.start_steps, plan.ranks[first.index()].machine);
 }
 
-std::string note_of(const Plan& plan, double synchronous_step_s) {
+std::string note_of(const Plan& plan, std::int64_t round_count, double synchronous_step_s) {
   const RoundsPlan& rounds = *plan.rounds;
   return fmt::format(
       "{} islands train locally in rounds of {} steps, after {}: {:.2f} times as many tokens per "
@@ -177,7 +182,7 @@ std::string note_of(const Plan& plan, double synchronous_step_s) {
       "% more loss at equal tokens",
       rounds.islands.size(), rounds.steps, start_text(plan),
       synchronous_step_s / plan.predicted_step_s, plan.predicted_step_s, synchronous_step_s,
-      100 * expected_loss_increase(rounds.steps));
+      100 * expected_loss_increase(rounds.steps, round_count));
 }
 
 }  // namespace
@@ -201,15 +206,17 @@ Profile spread_over_round(Profile profile, std::int64_t steps) {
   return profile;
 }
 
-double expected_loss_increase(std::int64_t steps) {
-  constexpr double kPerDoubling = 0.004;
-  return kPerDoubling * std::log2(std::max(1.0, static_cast<double>(steps) / 5));
+double expected_loss_increase(std::int64_t steps, std::int64_t rounds) {
+  constexpr double kPerDoubling = 0.002;
+  constexpr double kOfFewRounds = 0.5;
+  return kPerDoubling * std::log2(std::max(1.0, static_cast<double>(steps) / 5)) +
+         kOfFewRounds / static_cast<double>(std::max<std::int64_t>(rounds, 1));
 }
 
-double token_factor(std::int64_t steps) {
+double token_factor(std::int64_t steps, std::int64_t rounds) {
   // The loss falls about as the tenth root of the tokens.
   constexpr double kLossExponent = 0.1;
-  return std::pow(1 + expected_loss_increase(steps), 1 / kLossExponent);
+  return std::pow(1 + expected_loss_increase(steps, rounds), 1 / kLossExponent);
 }
 
 Result<Planning> with_rounds(const ModelSpec& model,
@@ -231,7 +238,8 @@ Result<Planning> with_rounds(const ModelSpec& model,
   const bool pays = search.time_s(*found) <= (1 - kLeastRoundGain) * synchronous_s;
   if (asked.steps == 0 && !pays) return synchronous;
   Planning planning = std::move(found->planning);
-  planning.plan.notes.push_back(note_of(planning.plan, step_s));
+  planning.plan.notes.push_back(
+      note_of(planning.plan, round_count(asked, planning.plan.rounds->steps), step_s));
   planning.single = std::move(synchronous.single);
   return planning;
 }

@@ -23,13 +23,13 @@ namespace motley {
 [[nodiscard]] Cluster spread_over_round(Cluster cluster, std::int64_t steps);
 [[nodiscard]] Profile spread_over_round(Profile profile, std::int64_t steps);
 
-// The loss at equal tokens above that of synchronous training, as a share, for rounds of that many
-// steps; as measured (docs/measurements.md).
-[[nodiscard]] double expected_loss_increase(std::int64_t steps);
+// The loss at equal tokens above that of synchronous training, as a share, for `rounds` rounds of
+// that many steps: an estimate from measurements of few rounds (docs/measurements.md) and published
+// ones of many.
+[[nodiscard]] double expected_loss_increase(std::int64_t steps, std::int64_t rounds);
 
-// The time of a training to an equal loss, in synchronous steps of the plan's own duration: more
-// tokens make up for the loss increase.
-[[nodiscard]] double token_factor(std::int64_t steps);
+// The tokens to an equal loss, relative to those of synchronous training.
+[[nodiscard]] double token_factor(std::int64_t steps, std::int64_t rounds);
 
 // The synchronous planning, or one with rounds: if options.rounds gives the steps of a round, or if
 // it leaves them open and the time to an equal loss is shorter by kLeastRoundGain or more.

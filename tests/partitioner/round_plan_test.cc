@@ -133,14 +133,15 @@ TEST_F(RoundPlans, AreFasterTheLongerARoundIs) {
   }
 }
 
-TEST(ExpectedLossIncrease, GrowsWithTheLengthOfARound) {
-  EXPECT_EQ(expected_loss_increase(1), 0);
+TEST(ExpectedLossIncrease, GrowsWithTheLengthOfARoundAndFallsWithTheirNumber) {
   double before = 0;
   for (const std::int64_t steps : {10, 30, 60, 200}) {
-    EXPECT_GT(expected_loss_increase(steps), before);
-    before = expected_loss_increase(steps);
-    EXPECT_GT(token_factor(steps), 1);
-    EXPECT_LT(token_factor(steps), 1.5);
+    const double increase = expected_loss_increase(steps, 100);
+    EXPECT_GT(increase, before);
+    EXPECT_GT(increase, expected_loss_increase(steps, 1000));
+    before = increase;
+    EXPECT_GT(token_factor(steps, 100), 1);
+    EXPECT_LT(token_factor(steps, 100), 1.3);
   }
 }
 
