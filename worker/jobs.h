@@ -14,13 +14,6 @@ namespace motley {
 // each. Sends a "sum" event for each codec (profiling/allreduce_bench.h).
 [[nodiscard]] Result<void> run_allreduce_job(const Job& job, WorkerChannel& channel);
 
-// Counts the training samples of the job's data. Joins no group. Sends a "data" event
-// (protocol/data_message.h), or "no_data" with the cause if the data cannot be read on this
-// machine.
-[[nodiscard]] Result<void> run_data_job(const Job& job,
-                                        WorkerChannel& channel,
-                                        ProgressCounter& work);
-
 // Reports the devices only. Joins no group. options: "details", whether to report everything, which
 // takes time and device memory. Sends a "devices" event (protocol/device_facts.h).
 [[nodiscard]] Result<void> run_devices_job(const Job& job, WorkerChannel& channel);

@@ -12,6 +12,7 @@
 #include "models/kernels/torch_threads.h"
 #include "models/layers/failure_of.h"
 #include "plan/device_kinds.h"
+#include "worker/check/data_job.h"
 #include "worker/check/layer_checks.h"
 #include "worker/check/libraries.h"
 #include "worker/jobs.h"

@@ -1,8 +1,9 @@
+#include "worker/check/data_job.h"
+
 #include "base/json.h"
 #include "data/source.h"
 #include "models/spec/model_spec.h"
 #include "protocol/data_message.h"
-#include "worker/jobs.h"
 
 namespace motley {
 
