@@ -187,8 +187,8 @@ std::vector<ConfigEntry> make_entries() {
        "limit"},
 
       {"train.synchronous_start", kTrain<&TrainConfig::synchronous_start>, share_below_one(),
-       "with parallel.rounds: the share of the steps that all devices train synchronously before "
-       "the first round"},
+       "with parallel.rounds: the share of the steps before the first round, at least twice "
+       "train.warmup_steps; 0 = none"},
       {"train.outer_lr", kTrain<&TrainConfig::outer_lr>, positive(10),
        "with parallel.rounds: learning rate of the outer optimizer"},
       {"train.outer_momentum", kTrain<&TrainConfig::outer_momentum>, share_below_one(),

@@ -79,6 +79,7 @@ std::optional<RoundOptions> round_options(const Config& config) {
   return RoundOptions{.steps = choice.steps,
                       .train_steps = config.train.steps,
                       .synchronous_start = config.train.synchronous_start,
+                      .warmup_steps = config.train.warmup_steps,
                       .codec = config.compression.pseudo_gradients,
                       .outer_lr = config.train.outer_lr,
                       .outer_momentum = config.train.outer_momentum};

@@ -48,7 +48,8 @@ struct RoundOptions {
   bool is_required = true;       // with a given number of steps: whether a plan without is an error
   std::int64_t train_steps = 0;  // of the training
   double synchronous_start = 0;  // share of them before the first round
-  std::string codec = "int4";    // of pseudo-gradients
+  std::int64_t warmup_steps = 0;  // of the learning rate
+  std::string codec = "int4";     // of pseudo-gradients
   double outer_lr = 0.7;
   double outer_momentum = 0;  // 0 = by the number of rounds
 };

@@ -20,10 +20,14 @@ constexpr std::int64_t kLeastRounds = 15;
 // The lengths of a round to choose from.
 constexpr std::int64_t kRoundSteps[] = {10, 30, 60};
 
-// A whole number of rounds, so that rounds end at multiples of their length.
+// The share asked for, but at least twice the warm-up of the learning rate: rounds that begin while
+// parameters still move fast end with a higher loss. A whole number of rounds, so that rounds end
+// at multiples of their length.
 std::int64_t start_steps_of(const RoundOptions& rounds, std::int64_t steps) {
+  if (rounds.synchronous_start == 0) return 0;
   const double share = rounds.synchronous_start * static_cast<double>(rounds.train_steps);
-  return steps * std::llround(share / static_cast<double>(steps));
+  const double least = std::max(share, 2 * static_cast<double>(rounds.warmup_steps));
+  return steps * std::llround(std::ceil(least / static_cast<double>(steps)));
 }
 
 std::int64_t round_count(const RoundOptions& rounds, std::int64_t steps) {
