@@ -193,7 +193,7 @@ std::vector<ConfigEntry> make_entries() {
        "with parallel.rounds: learning rate of the outer optimizer"},
       {"train.outer_momentum", kTrain<&TrainConfig::outer_momentum>, share_below_one(),
        "with parallel.rounds: Nesterov momentum of the outer optimizer; 0 = by the number of "
-       "rounds, from 0.6 to 0.9"},
+       "rounds, from 0.7 to 0.9"},
 
       {"parallel.rounds",
        kParallel<&ParallelConfig::rounds>,

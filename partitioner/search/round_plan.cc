@@ -39,7 +39,7 @@ double momentum_of(const RoundOptions& rounds, std::int64_t steps) {
   if (rounds.outer_momentum > 0) return rounds.outer_momentum;
   constexpr double kShare = 20;
   const auto count = static_cast<double>(std::max<std::int64_t>(round_count(rounds, steps), 1));
-  return std::clamp(1 - kShare / count, 0.6, 0.9);
+  return std::clamp(1 - kShare / count, 0.7, 0.9);
 }
 
 // [island] the ranks of each machine.
@@ -212,7 +212,7 @@ Profile spread_over_round(Profile profile, std::int64_t steps) {
 
 double expected_loss_increase(std::int64_t steps, std::int64_t rounds) {
   constexpr double kPerDoubling = 0.002;
-  constexpr double kOfFewRounds = 0.5;
+  constexpr double kOfFewRounds = 0.05;
   return kPerDoubling * std::log2(std::max(1.0, static_cast<double>(steps) / 5)) +
          kOfFewRounds / static_cast<double>(std::max<std::int64_t>(rounds, 1));
 }
