@@ -114,7 +114,7 @@ const std::vector<std::pair<std::string, std::set<std::string>>> kMayInclude = {
       "models/layers", "models/package", "models/spec", "partitioner/search", "pipeline/execute",
       "plan", "training/optimizer", "training/momentum_correction", "training/vote"}},
     {"training/rounds",
-     {"base", "checkpoint", "compression/feedback", "pipeline/execute", "training"}},
+     {"base", "checkpoint", "compression/feedback", "pipeline/execute", "run_config", "training"}},
     {"profiling",
      {"base",
       "base/system",

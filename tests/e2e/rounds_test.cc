@@ -197,6 +197,18 @@ TEST_F(Rounds, MayStartOnOneIsland) {
   }
 }
 
+// Parameters differ in their numbers of moments, and ranks in what they hold of them: all send
+// equally many arrays at the end of the start.
+TEST_F(Rounds, MayStartOnOneIslandWithMuon) {
+  Json by_five = rounds(5, 6, "none");
+  by_five["start_island"] = 0;
+  const Words muon = {"--set", "train.optimizer=muon", "--stop-after", "14"};
+  train("pipelines", plan_of("pipelines", {{2, true}, {2, true}}, by_five), muon);
+  train("devices", plan_of("devices", {{2, false}, {2, false}}, by_five), muon);
+  EXPECT_EQ(losses("pipelines"), losses("devices"));
+  EXPECT_EQ(job_.parameter_hash("pipelines", 16), job_.parameter_hash("devices", 16));
+}
+
 TEST_F(Rounds, GoOnWithOtherIslandsOrWithout) {
   train("run", plan_of("two", {{3, false}, {1, false}}, rounds(5, 4, "int4")),
         {"--stop-after", "9"});

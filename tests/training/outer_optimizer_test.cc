@@ -31,7 +31,7 @@ struct Member {
     chunks.front().parameters.front().is_counted = is_counted;
     state = std::make_unique<StageState>(chunks, make_optimizer(plain_sgd()), "");
     outer = std::make_unique<OuterOptimizer>(
-        *state, /*tied_across_ranks=*/false, /*computes_start=*/false, rule,
+        *state, plain_sgd(), /*tied_across_ranks=*/false, /*computes_start=*/false, rule,
         [this] { return share; }, [this] { ++changes; });
   }
 
@@ -101,7 +101,7 @@ TEST(OuterOptimizer, AveragesStatisticsWhateverTheRule) {
   held.add(ChunkId{0}, 0, "running_mean").spec.statistic_momentum = 0.1;
   StageState state(held.chunks(), make_optimizer(plain_sgd()), "");
   OuterOptimizer outer(
-      state, false, false, {0.7, 0.9}, [] { return 1.0; }, [] {});
+      state, plain_sgd(), false, false, {0.7, 0.9}, [] { return 1.0; }, [] {});
   outer.begin_round();
   held.values(0) = {2, -2, 7};
   outer.offer();

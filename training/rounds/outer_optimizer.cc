@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "checkpoint/residual_name.h"
+#include "run_config/optimizers.h"
 
 namespace motley {
 namespace {
@@ -29,12 +30,14 @@ std::span<float> OuterOptimizer::Group::pseudo_gradient_of(const Part& part) {
 }
 
 OuterOptimizer::OuterOptimizer(StageState& state,
+                               const TrainConfig& train,
                                bool tied_across_ranks,
                                bool computes_start,
                                Rule rule,
                                std::function<double()> share,
                                std::function<void()> before_change)
     : state_(state),
+      start_arrays_(1 + moments_per_parameter(train)),
       computes_start_(computes_start),
       rule_(rule),
       share_(std::move(share)),
@@ -42,8 +45,6 @@ OuterOptimizer::OuterOptimizer(StageState& state,
   for (const StageState::Updated& parameter : state.updated()) {
     Group& group = tied_across_ranks && parameter.is_tied ? tied_ : chunks_[parameter.chunk];
     group.add(parameter);
-    start_arrays_ =
-        std::max(start_arrays_, 1 + static_cast<int>(state.moment_count(parameter.number)));
   }
 }
 

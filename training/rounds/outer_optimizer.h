@@ -22,6 +22,7 @@
 #include "checkpoint/checkpoint.h"
 #include "compression/feedback/gradient_compressor.h"
 #include "pipeline/execute/stage_rounds.h"
+#include "run_config/config.h"
 #include "training/stage_state.h"
 
 namespace motley {
@@ -33,11 +34,13 @@ class OuterOptimizer final : public StageRounds {
     double momentum = 0;
   };
 
-  // `computes_start`: this rank's island computes the start alone. `tied_across_ranks`: several
+  // `train`: of the inner optimizer. `computes_start`: this rank's island computes the start alone.
+  // `tied_across_ranks`: several
   // ranks hold a use of the tied parameter. `share`: this rank's island's share of the round's
   // tokens. `before_change` is called before the state or a view of save_views() changes. All
   // references must outlive this object.
   OuterOptimizer(StageState& state,
+                 const TrainConfig& train,
                  bool tied_across_ranks,
                  bool computes_start,
                  Rule rule,
@@ -50,7 +53,8 @@ class OuterOptimizer final : public StageRounds {
   std::span<float> tied_pseudo_gradient() override;
   void adopt() override;
 
-  // The parameters, then each moment.
+  // The parameters, then each moment: as many as any parameter of the model has, so that all ranks
+  // send equally many.
   [[nodiscard]] int start_arrays() const override { return start_arrays_; }
 
   void offer_start(int array) override;
@@ -64,9 +68,6 @@ class OuterOptimizer final : public StageRounds {
   // these are: this rank's own if the checkpoint has as many members, else the totals of all.
   // REQUIRES: the reader has a manifest; before the first round.
   [[nodiscard]] Result<FeedbackScope> load(const CheckpointReader& reader);
-
-  // Bytes of this state for each value of a parameter, with the error-feedback residual.
-  static constexpr int kFloatsPerValue = 4;
 
  private:
   struct Part {
@@ -90,13 +91,13 @@ class OuterOptimizer final : public StageRounds {
   [[nodiscard]] std::vector<Group*> groups();
 
   StageState& state_;
+  const int start_arrays_;
   const bool computes_start_;
   const Rule rule_;
   const std::function<double()> share_;
   const std::function<void()> before_change_;
   std::map<ChunkId, Group> chunks_;
   Group tied_;  // empty unless the tied parameter has an all-reduce of its own
-  int start_arrays_ = 1;
   bool has_anchor_ = false;
 };
 

@@ -214,7 +214,7 @@ Result<void> train(const Job& job,
   std::optional<OuterOptimizer> outer;
   if (const auto& rounds = job.plan.rounds) {
     outer.emplace(
-        state, tied_across_ranks(model, job.plan),
+        state, job.config.train, tied_across_ranks(model, job.plan),
         island_of(rounds, job.rank) == rounds->start_island,
         OuterOptimizer::Rule{rounds->outer_lr, rounds->outer_momentum},
         [&voter] { return voter.round_share(); }, [&writer] { writer.copy_unwritten(); });
