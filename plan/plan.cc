@@ -310,8 +310,7 @@ std::uint64_t plan_hash(const Plan& plan) {
     text += fmt::format(" {} {} {} {} {} {} {}", rounds.islands.size(), rounds.steps,
                         rounds.start_steps, rounds.start_island, counted(rounds.codec),
                         rounds.outer_lr, rounds.outer_momentum);
-    for (const int island : islands_by_rank(plan.rounds, plan.rank_count()))
-      text += fmt::format(" {}", island);
+    for (const int island : islands_by_rank(plan.rounds)) text += fmt::format(" {}", island);
   }
   return hash64(text);
 }

@@ -39,8 +39,10 @@ Result<void> check_codecs(const Plan& plan) {
 
 Result<void> check_schedule(const Plan& plan, const ModelSpec& model) {
   const bool tied = tied_across_ranks(model, plan);
-  MOTLEY_ASSIGN(const Schedule schedule, make_schedule(plan, tied));
-  MOTLEY_ASSIGN([[maybe_unused]] const ScheduleStats stats, validate_schedule(schedule, tied));
+  for (const StepScope scope : step_scopes(plan.rounds)) {
+    MOTLEY_ASSIGN(const Schedule schedule, make_schedule(plan, tied, scope));
+    MOTLEY_ASSIGN([[maybe_unused]] const ScheduleStats stats, validate_schedule(schedule, tied));
+  }
   return {};
 }
 

@@ -26,13 +26,9 @@ const char* allreduce_words(FrameKind kind) {
   }
 }
 
-bool is_of_tied(FrameKind allreduce) {
-  return allreduce == FrameKind::kTiedGradient || allreduce == FrameKind::kTiedPseudoGradient;
-}
-
 std::string allreduce_words(FrameKind kind, std::int32_t chunk) {
   const char* const words = allreduce_words(kind);
-  return is_of_tied(kind) ? words : fmt::format("{} of chunk {}", words, chunk);
+  return is_allreduce_of_tied(kind) ? words : fmt::format("{} of chunk {}", words, chunk);
 }
 
 // The frame's name without the step.
@@ -70,9 +66,7 @@ std::string what_of(const FrameId& id) {
 // Frames that are needed only as part of a larger whole: the values of micro-batches are sent
 // first.
 bool is_bulk(FrameKind kind) {
-  return kind == FrameKind::kReplicaAllreduce || kind == FrameKind::kTiedGradient ||
-         kind == FrameKind::kPseudoGradient || kind == FrameKind::kTiedPseudoGradient ||
-         kind == FrameKind::kFilePart;
+  return is_allreduce(kind) || kind == FrameKind::kFilePart;
 }
 
 // Frames that belong to the training, whatever transport carries them.

@@ -33,6 +33,16 @@ enum class FrameKind : std::uint8_t {
   kTiedPseudoGradient = 10,
 };
 
+// Whether frames of the kind are messages of an all-reduce, and of a tied parameter's.
+[[nodiscard]] constexpr bool is_allreduce_of_tied(FrameKind kind) {
+  return kind == FrameKind::kTiedGradient || kind == FrameKind::kTiedPseudoGradient;
+}
+
+[[nodiscard]] constexpr bool is_allreduce(FrameKind kind) {
+  return kind == FrameKind::kReplicaAllreduce || kind == FrameKind::kPseudoGradient ||
+         is_allreduce_of_tied(kind);
+}
+
 // A message of an all-reduce of gradients: a bucket in one of its phases.
 struct BucketPhase {
   static constexpr std::int32_t kPhases = 4;
@@ -51,27 +61,12 @@ class FrameId {
   constexpr FrameId(FrameKind kind, ChunkId chunk, MicroId micro, std::int64_t step)
       : FrameId(kind, chunk.value, micro.value, step) {}
 
-  // A message of the all-reduce of the chunk's gradient over its replicas.
-  [[nodiscard]] static constexpr FrameId replica_allreduce(ChunkId chunk,
-                                                           BucketPhase part,
-                                                           std::int64_t step) {
-    return {FrameKind::kReplicaAllreduce, chunk.value, number_of(part), step};
-  }
-
-  // A message of the all-reduce of the tied parameter's gradient.
-  [[nodiscard]] static constexpr FrameId tied_allreduce(BucketPhase part, std::int64_t step) {
-    return {FrameKind::kTiedGradient, 0, number_of(part), step};
-  }
-
-  // The same for pseudo-gradients (plan/rounds/rounds_plan.h).
-  [[nodiscard]] static constexpr FrameId pseudo_gradient(ChunkId chunk,
-                                                         BucketPhase part,
-                                                         std::int64_t step) {
-    return {FrameKind::kPseudoGradient, chunk.value, number_of(part), step};
-  }
-
-  [[nodiscard]] static constexpr FrameId tied_pseudo_gradient(BucketPhase part, std::int64_t step) {
-    return {FrameKind::kTiedPseudoGradient, 0, number_of(part), step};
+  // A message of an all-reduce of that kind (is_allreduce). chunk: 0 of a tied parameter.
+  [[nodiscard]] static constexpr FrameId allreduce(FrameKind kind,
+                                                   ChunkId chunk,
+                                                   BucketPhase part,
+                                                   std::int64_t step) {
+    return {kind, chunk.value, number_of(part), step};
   }
 
   // A rank's vote to rank 0, and rank 0's answer to all ranks.

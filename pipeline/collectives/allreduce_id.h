@@ -13,9 +13,8 @@
 namespace motley {
 
 struct AllreduceId {
-  // Or kTiedGradient, kPseudoGradient, kTiedPseudoGradient.
-  FrameKind kind = FrameKind::kReplicaAllreduce;
-  ChunkId chunk;  // 0 of a tied parameter
+  FrameKind kind = FrameKind::kReplicaAllreduce;  // is_allreduce
+  ChunkId chunk;                                  // 0 of a tied parameter
 
   friend auto operator<=>(const AllreduceId&, const AllreduceId&) = default;
 };

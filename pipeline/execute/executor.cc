@@ -204,9 +204,8 @@ Result<void> Executor::set_feedback(FeedbackKind what,
   return gradient_sync_->set_feedback(what, scope, schedule);
 }
 
-bool Executor::add_round_feedback() {
-  if (round_sync_ != nullptr) round_sync_->add_feedback();
-  return round_sync_ != nullptr;
+void Executor::add_round_feedback() {
+  round_sync_->add_feedback();
 }
 
 Result<void> Executor::set_round_feedback(FeedbackScope scope) {

@@ -90,8 +90,8 @@ class Executor {
                                           const Schedule& schedule);
 
   // The same for the pseudo-gradients' all-reduces of a plan with rounds, whose state is added to
-  // and set from the stage's pseudo-gradients; false without rounds.
-  [[nodiscard]] bool add_round_feedback();
+  // and set from the stage's pseudo-gradients. REQUIRES: the plan has rounds.
+  void add_round_feedback();
   [[nodiscard]] Result<void> set_round_feedback(FeedbackScope scope);
 
   // After a run that a device did not finish: the first action that it has not finished.

@@ -12,7 +12,10 @@ Result<std::unique_ptr<RoundSync>> RoundSync::make(
     Rank self, const Plan& plan, FrameLink& link, StageRounds& rounds, StallTimeout stall_timeout) {
   MOTLEY_ASSIGN(auto reducer,
                 GradientReducer::make(link, self, {.chain = plan.rounds->codec}, stall_timeout));
-  MOTLEY_ASSIGN(auto exact, GradientReducer::make(link, self, {}, stall_timeout));
+  std::unique_ptr<GradientReducer> exact;
+  if (plan.rounds->start_island >= 0) {
+    MOTLEY_ASSIGN(exact, GradientReducer::make(link, self, {}, stall_timeout));
+  }
   std::unique_ptr<RoundSync> sync(
       new RoundSync(rounds, plan.rounds->start_steps, std::move(reducer), std::move(exact)));
   for (ChunkId chunk{plan.chunk_count() - 1}; chunk.value >= 0; --chunk.value) {
@@ -30,7 +33,7 @@ Result<std::unique_ptr<RoundSync>> RoundSync::make(
 std::vector<GradientReducer::Task> RoundSync::tasks() {
   std::vector<GradientReducer::Task> tasks;
   for (const Group& group : groups_) {
-    const bool is_tied = group.id.kind == FrameKind::kTiedPseudoGradient;
+    const bool is_tied = is_allreduce_of_tied(group.id.kind);
     tasks.push_back(
         {group.id, group.members,
          is_tied ? rounds_.tied_pseudo_gradient() : rounds_.pseudo_gradients(group.id.chunk)});

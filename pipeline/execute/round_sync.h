@@ -68,7 +68,7 @@ class RoundSync {
   StageRounds& rounds_;
   const std::int64_t start_steps_;
   std::unique_ptr<GradientReducer> reducer_;
-  std::unique_ptr<GradientReducer> exact_;  // of the start's state
+  std::unique_ptr<GradientReducer> exact_;  // of the state of a start island, if there is one
   std::int64_t step_ = 0;
   std::vector<Group> groups_;  // that include this rank, in the order of their all-reduces
 };

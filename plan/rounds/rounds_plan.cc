@@ -18,6 +18,16 @@ StepScope step_scope(const std::optional<RoundsPlan>& rounds,
   return ends ? StepScope::kRoundEnd : StepScope::kLocal;
 }
 
+std::vector<StepScope> step_scopes(const std::optional<RoundsPlan>& rounds) {
+  std::vector<StepScope> scopes = {StepScope::kSynchronous};
+  if (!rounds) return scopes;
+  if (rounds->start_island >= 0) {
+    scopes.insert(scopes.end(), {StepScope::kStart, StepScope::kStartEnd});
+  }
+  scopes.insert(scopes.end(), {StepScope::kLocal, StepScope::kRoundEnd});
+  return scopes;
+}
+
 std::int64_t round_of(const std::optional<RoundsPlan>& rounds, std::int64_t step) {
   if (!rounds || step <= rounds->start_steps) return 0;
   return (step - rounds->start_steps - 1) / rounds->steps + 1;
@@ -48,11 +58,14 @@ int island_of(const std::optional<RoundsPlan>& rounds, Rank rank) {
   return static_cast<int>(found - rounds->islands.begin());
 }
 
-std::vector<int> islands_by_rank(const std::optional<RoundsPlan>& rounds, int rank_count) {
+std::vector<int> islands_by_rank(const std::optional<RoundsPlan>& rounds) {
   std::vector<int> islands;
   if (!rounds) return islands;
-  for (Rank rank{0}; rank.value < rank_count; ++rank.value) {
-    islands.push_back(island_of(rounds, rank));
+  for (const std::vector<Rank>& island : rounds->islands) {
+    islands.resize(islands.size() + island.size());
+  }
+  for (Rank rank{0}; rank.index() < islands.size(); ++rank.value) {
+    islands[rank.index()] = island_of(rounds, rank);
   }
   return islands;
 }
@@ -97,7 +110,7 @@ std::string islands_problem(const RoundsPlan& rounds,
   if (std::string problem = membership_problem(rounds, rank_count); !problem.empty()) {
     return problem;
   }
-  const std::vector<int> islands = islands_by_rank(rounds, rank_count);
+  const std::vector<int> islands = islands_by_rank(rounds);
   const auto island = [&](Rank rank) { return islands[rank.index()]; };
   for (std::size_t chunk = 0; chunk < owners.size(); ++chunk) {
     std::vector<bool> hold(rounds.islands.size());

@@ -29,7 +29,7 @@ struct RoundsPlan {
   double outer_momentum = 0.6;
 };
 
-// What the ranks of a plan do in a step.
+// What the ranks of a plan do in a step, in the order of a training.
 enum class StepScope : std::uint8_t {
   kSynchronous,  // all replicas all-reduce their gradients
   kStart,        // one island computes alone
@@ -43,6 +43,9 @@ enum class StepScope : std::uint8_t {
 [[nodiscard]] StepScope step_scope(const std::optional<RoundsPlan>& rounds,
                                    std::int64_t step,
                                    std::int64_t last_step);
+
+// The scopes that a training may have; a synchronous one always.
+[[nodiscard]] std::vector<StepScope> step_scopes(const std::optional<RoundsPlan>& rounds);
 
 // The number of the round of a step, from 1; 0 of a step of the start.
 [[nodiscard]] std::int64_t round_of(const std::optional<RoundsPlan>& rounds, std::int64_t step);
@@ -62,8 +65,7 @@ enum class StepScope : std::uint8_t {
 // The number of the rank's island; 0 without rounds. REQUIRES: the rank is one of the plan.
 [[nodiscard]] int island_of(const std::optional<RoundsPlan>& rounds, Rank rank);
 // [Rank] the number of each rank's island; empty without rounds.
-[[nodiscard]] std::vector<int> islands_by_rank(const std::optional<RoundsPlan>& rounds,
-                                               int rank_count);
+[[nodiscard]] std::vector<int> islands_by_rank(const std::optional<RoundsPlan>& rounds);
 
 // Those of the ranks that are in the same island as `self`, in their order; all without rounds.
 [[nodiscard]] std::vector<Rank> in_island_of(const std::optional<RoundsPlan>& rounds,

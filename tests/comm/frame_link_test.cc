@@ -73,8 +73,8 @@ TEST(FrameLink, ValuesOfMicroBatchesAndVotesGoBeforeSumsAndFiles) {
   EXPECT_FALSE(is_bulk(FrameId::all_votes(7)));
   EXPECT_FALSE(is_bulk(FrameId::memory(FrameKind::kReplicaAllreduce, ChunkId{2}, 7)));
   EXPECT_FALSE(is_bulk(FrameId::memory_ack(FrameKind::kReplicaAllreduce, ChunkId{2}, 7)));
-  EXPECT_TRUE(is_bulk(FrameId::replica_allreduce(ChunkId{2}, {5, 1}, 7)));
-  EXPECT_TRUE(is_bulk(FrameId::tied_allreduce({5, 1}, 7)));
+  EXPECT_TRUE(is_bulk(FrameId::allreduce(FrameKind::kReplicaAllreduce, ChunkId{2}, {5, 1}, 7)));
+  EXPECT_TRUE(is_bulk(FrameId::allreduce(FrameKind::kTiedGradient, ChunkId{0}, {5, 1}, 7)));
   EXPECT_TRUE(is_bulk(FrameId::file_part(3, 9, 7)));
   EXPECT_TRUE(is_bulk(FrameId::file_ack(3, 9, 7)));
 }
@@ -137,9 +137,9 @@ TEST_F(FrameLinkTest, NamesEachKindByWhatItCarries) {
             "gradient of chunk 2, micro-batch 3, step 7");
   EXPECT_EQ(to_words(FrameId(FrameKind::kTargets, ChunkId{0}, kMicro, 7)),
             "targets of micro-batch 3, step 7");
-  EXPECT_EQ(to_words(FrameId::replica_allreduce(ChunkId{2}, kPart, 7)),
+  EXPECT_EQ(to_words(FrameId::allreduce(FrameKind::kReplicaAllreduce, ChunkId{2}, kPart, 7)),
             "all-reduce of the gradients of chunk 2, bucket 5, phase 2, step 7");
-  EXPECT_EQ(to_words(FrameId::tied_allreduce(kPart, 7)),
+  EXPECT_EQ(to_words(FrameId::allreduce(FrameKind::kTiedGradient, ChunkId{0}, kPart, 7)),
             "all-reduce of the tied gradient, bucket 5, phase 2, step 7");
   EXPECT_EQ(to_words(FrameId::vote(Rank{4}, 7)), "vote of rank 4, step 7");
   EXPECT_EQ(to_words(FrameId::all_votes(7)), "all votes, step 7");
@@ -158,15 +158,19 @@ TEST_F(FrameLinkTest, NamesEachKindByWhatItCarries) {
 
 // The fields of docs/formats/frame.md.
 TEST_F(FrameLinkTest, PutsRanksAndBucketsWhereTheFormatSays) {
-  const FrameId sum = FrameId::replica_allreduce(ChunkId{2}, {.bucket = 5, .phase = 3}, 7);
+  const FrameId sum =
+      FrameId::allreduce(FrameKind::kReplicaAllreduce, ChunkId{2}, {.bucket = 5, .phase = 3}, 7);
   EXPECT_EQ(sum, FrameId::from_header(static_cast<FrameKind>(6), 2, 23, 7));
-  const FrameId tied = FrameId::tied_allreduce({.bucket = 1, .phase = 0}, 7);
+  const FrameId tied =
+      FrameId::allreduce(FrameKind::kTiedGradient, ChunkId{0}, {.bucket = 1, .phase = 0}, 7);
   EXPECT_EQ(tied, FrameId::from_header(static_cast<FrameKind>(4), 0, 4, 7));
-  const FrameId pseudo = FrameId::pseudo_gradient(ChunkId{2}, {.bucket = 5, .phase = 3}, 7);
+  const FrameId pseudo =
+      FrameId::allreduce(FrameKind::kPseudoGradient, ChunkId{2}, {.bucket = 5, .phase = 3}, 7);
   EXPECT_EQ(pseudo, FrameId::from_header(static_cast<FrameKind>(9), 2, 23, 7));
   EXPECT_EQ(to_words(pseudo),
             "all-reduce of the pseudo-gradients of chunk 2, bucket 5, phase 3, step 7");
-  const FrameId tied_pseudo = FrameId::tied_pseudo_gradient({.bucket = 1, .phase = 0}, 7);
+  const FrameId tied_pseudo =
+      FrameId::allreduce(FrameKind::kTiedPseudoGradient, ChunkId{0}, {.bucket = 1, .phase = 0}, 7);
   EXPECT_EQ(tied_pseudo, FrameId::from_header(static_cast<FrameKind>(10), 0, 4, 7));
   EXPECT_EQ(FrameId::vote(Rank{9}, 7), FrameId::from_header(static_cast<FrameKind>(5), 9, 0, 7));
   EXPECT_EQ(FrameId::all_votes(7), FrameId::from_header(static_cast<FrameKind>(5), 0, 1, 7));

@@ -38,10 +38,10 @@ StepVoter::StepVoter(const TrainConfig& train,
                      std::function<bool()> is_to_end,
                      std::function<bool()> is_save_due,
                      CorrectedPart corrected,
-                     Islands islands)
+                     std::optional<RoundsPlan> rounds)
     : train_(train),
       optimizer_(make_optimizer(train)),
-      rules_{layer_count, std::move(copies), std::move(corrected.layers), islands.by_rank},
+      rules_{layer_count, std::move(copies), std::move(corrected.layers), islands_by_rank(rounds)},
       clip_(rules_.corrected.empty() ? train.clip
                                      : train.clip * std::sqrt(1 - corrected.parameter_share)),
       self_(self),
@@ -50,9 +50,8 @@ StepVoter::StepVoter(const TrainConfig& train,
       progress_(std::move(progress)),
       is_to_end_(std::move(is_to_end)),
       is_save_due_(std::move(is_save_due)),
-      rounds_(std::move(islands.rounds)),
-      island_(islands.by_rank.empty() ? 0
-                                      : static_cast<std::size_t>(islands.by_rank[self.index()])),
+      rounds_(std::move(rounds)),
+      island_(static_cast<std::size_t>(island_of(rounds_, self))),
       first_step_(progress_.step + 1) {}
 
 // Within a round the copies of different islands differ.

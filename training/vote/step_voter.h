@@ -38,12 +38,6 @@ struct CorrectedPart {
   double parameter_share = 0;
 };
 
-// The islands of a plan with rounds.
-struct Islands {
-  std::optional<RoundsPlan> rounds = {};
-  std::vector<int> by_rank = {};  // [Rank]
-};
-
 class StepVoter final : public StageVotes {
  public:
   static constexpr std::int64_t kCompareEvery = 100;  // steps
@@ -64,7 +58,7 @@ class StepVoter final : public StageVotes {
       std::function<bool()> is_to_end = [] { return false; },
       std::function<bool()> is_save_due = [] { return false; },
       CorrectedPart corrected = {},
-      Islands islands = {});
+      std::optional<RoundsPlan> rounds = {});
 
   [[nodiscard]] std::size_t vote_bytes_max() const override;
   std::vector<std::byte> vote(const BatchPosition& position) override;

@@ -62,16 +62,12 @@ std::uint64_t unexpected_bytes_of(const Job& job,
 
 Result<Schedules> make_schedules(const Plan& plan, bool tied) {
   Schedules schedules;
-  std::vector<StepScope> scopes = {StepScope::kSynchronous};
-  if (plan.rounds) scopes.insert(scopes.end(), {StepScope::kLocal, StepScope::kRoundEnd});
-  const bool has_start_island = plan.rounds && plan.rounds->start_island >= 0;
-  if (has_start_island) scopes.insert(scopes.end(), {StepScope::kStart, StepScope::kStartEnd});
-  for (const StepScope scope : scopes) {
+  for (const StepScope scope : step_scopes(plan.rounds)) {
     MOTLEY_ASSIGN(schedules.training[scope], make_schedule(plan, tied, scope));
   }
   schedules.evaluation = forward_schedule(schedule_input(plan, /*tied_across_ranks=*/false));
   schedules.start_evaluation =
-      has_start_island
+      schedules.training.contains(StepScope::kStart)
           ? forward_schedule(schedule_input(plan_of_start(plan), /*tied_across_ranks=*/false))
           : schedules.evaluation;
   std::vector<const Schedule*> all = {&schedules.evaluation, &schedules.start_evaluation};

@@ -88,7 +88,7 @@ StepVoter make_voter(const Job& job,
           [&launcher] { return launcher.is_to_finish(); },
           [&timer] { return timer.is_due(); },
           {corrected.layers, corrected.parameter_share},
-          {job.plan.rounds, islands_by_rank(job.plan.rounds, job.plan.rank_count())}};
+          job.plan.rounds};
 }
 
 Result<void> simulate(const Job& job,
@@ -133,24 +133,9 @@ std::set<int> layers_held(const Job& job) {
   return layers;
 }
 
-// Whether the last step was one of a round.
-bool is_in_rounds(const Job& job, const StepVoter& voter) {
-  return round_of(job.plan.rounds, voter.progress().step) > 0;
-}
-
-// Whether it was synchronous, and therefore has residuals of gradients; those of a synchronous
-// start end with it.
-bool is_synchronous(const Job& job, const StepVoter& voter) {
-  return step_scope(job.plan.rounds, voter.progress().step, job.config.train.steps) ==
-         StepScope::kSynchronous;
-}
-
-std::vector<TensorView> round_views(const Job& job,
-                                    const StepVoter& voter,
-                                    std::optional<OuterOptimizer>& outer,
-                                    RankRun& run) {
-  if (!outer || !is_in_rounds(job, voter)) return {};
-  return outer->save_views([&run] { (void)run.executor().add_round_feedback(); });
+// The scope of the last step, after which a save is made.
+StepScope saved_scope(const Job& job, const StepVoter& voter) {
+  return step_scope(job.plan.rounds, voter.progress().step, job.config.train.steps);
 }
 
 // For a compute thread that hangs in a device call: an orderly exit is impossible.
@@ -235,12 +220,17 @@ Result<void> train(const Job& job,
                             run.executor());
   StateSaver saver(saving_rank(job),
                    {state, writer, timer, run.link(), launcher,
+                    // The residuals of a synchronous start end with it.
                     [&](FeedbackKind what) {
-                      return is_synchronous(job, voter) && run.executor().add_feedback(what);
+                      return saved_scope(job, voter) == StepScope::kSynchronous &&
+                             run.executor().add_feedback(what);
                     },
                     [&voter]() -> const CheckpointState& { return voter.progress(); },
                     [&run] { return run.stall_timeout().deadline(); }, spare_bytes,
-                    [&] { return round_views(job, voter, outer, run); }});
+                    [&]() -> std::vector<TensorView> {
+                      if (saved_scope(job, voter) != StepScope::kRoundEnd) return {};
+                      return outer->save_views([&run] { run.executor().add_round_feedback(); });
+                    }});
   std::optional<DeviceWatchdog> watch;
   if (!device.is_host()) {
     constexpr double kLater_s = 1;  // later than waits with a more precise error
