@@ -10,6 +10,7 @@
 #include "base/toml.h"
 #include "compression/codec_chain.h"
 #include "compression/facts/codec_facts.h"
+#include "compression/feedback/gradient_compressor.h"
 #include "compression/make_codec.h"
 #include "data/resident_bytes.h"
 #include "run_config/optimizers.h"
@@ -68,21 +69,20 @@ Result<void> check_boundary_codec(const std::string& chain) {
       "compression.activations");
 }
 
-}  // namespace
-
-namespace {
-
 // REQUIRES: a validated configuration.
-std::optional<RoundOptions> round_options(const Config& config) {
+Result<std::optional<RoundOptions>> round_options(const Config& config) {
   const RoundsChoice choice = *parse_rounds_choice(config.parallel.rounds);
-  if (choice.is_off()) return std::nullopt;
-  return RoundOptions{.steps = choice.steps,
-                      .train_steps = config.train.steps,
-                      .synchronous_start = config.train.synchronous_start,
-                      .warmup_steps = config.train.warmup_steps,
-                      .codec = config.compression.pseudo_gradients,
-                      .outer_lr = config.train.outer_lr,
-                      .outer_momentum = config.train.outer_momentum};
+  if (choice.is_off()) return std::optional<RoundOptions>();
+  const char* const key = "compression.pseudo_gradients";
+  const auto codec = make_gradient_codec({.chain = config.compression.pseudo_gradients});
+  if (!codec.ok()) return with_key(codec.error(), key);
+  return std::optional(RoundOptions{.steps = choice.steps,
+                                    .train_steps = config.train.steps,
+                                    .synchronous_start = config.train.synchronous_start,
+                                    .warmup_steps = config.train.warmup_steps,
+                                    .codec = config.compression.pseudo_gradients,
+                                    .outer_lr = config.train.outer_lr,
+                                    .outer_momentum = config.train.outer_momentum});
 }
 
 }  // namespace
@@ -111,7 +111,7 @@ Result<PlanOptions> plan_options(const Config& config, const ModelSpec& model, i
                 codecs_to_plan_with(CodecUse::kGradients, "compression.gradients",
                                     config.compression.gradients));
   options.coarser = coarser_codecs(config.compression);
-  options.rounds = round_options(config);
+  MOTLEY_ASSIGN(options.rounds, round_options(config));
   options.process_state = resident_state(config, model);
   options.process_state.data_bytes = resident_data_bytes(config.data, model.sample);
   return options;

@@ -152,6 +152,20 @@ std::int64_t rows_per_sample(const ModelSpec& model) {
   return rows;
 }
 
+// Asked-for rounds need replicas of the whole model.
+Result<void> check_rounds(const PlanOptions& options) {
+  const auto& rounds = options.rounds;
+  if (!rounds || rounds->steps == 0 || !rounds->is_required || permits_rounds(options)) return {};
+  const char* const off = "or set parallel.rounds to off or auto";
+  return with_key(contradiction("parallel.rounds needs the whole model on each machine",
+                                options.replicas ? "the model is to be divided into stages"
+                                                 : "parallel.replicas is false",
+                                options.replicas
+                                    ? fmt::format("leave out the stages and parallel.cuts, {}", off)
+                                    : fmt::format("set parallel.replicas = true, {}", off)),
+                  "parallel.rounds");
+}
+
 }  // namespace
 
 Result<void> check_plan_options(const PlanOptions& options,
@@ -161,6 +175,7 @@ Result<void> check_plan_options(const PlanOptions& options,
   MOTLEY_TRY(check_pins(options.pins, model.layer_names(), cluster));
   MOTLEY_TRY(check_batch(options));
   MOTLEY_TRY(check_words(options));
+  MOTLEY_TRY(check_rounds(options));
   const int devices = usable_devices({}, cluster);
   MOTLEY_TRY(check_stages(options, static_cast<int>(model.layers.size()), devices));
   return check_left_by_pins(options, cluster);

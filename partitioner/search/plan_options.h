@@ -96,6 +96,11 @@ inline constexpr int kRoundFloatsPerParameter = 3;
   return state;
 }
 
+// Whether the options leave the planner the whole model on several devices, as rounds need it.
+[[nodiscard]] inline bool permits_rounds(const PlanOptions& options) {
+  return options.replicas && options.stages <= 1 && options.cuts.empty();
+}
+
 // Limits for planning in reasonable time; any plan within them can be written and read.
 inline constexpr std::size_t kPlannedLayersMax = 10'000;
 inline constexpr std::size_t kPlannedDevicesMax = 1'024;

@@ -216,7 +216,7 @@ Result<Planning> plan_in_full(const ModelSpec& model,
                               const PlanOptions& options) {
   MOTLEY_TRY(check_plan_options(options, model, cluster));
   MOTLEY_ASSIGN(Planning synchronous, ChoiceSearch(model, cluster, profile, options).run());
-  if (!options.rounds) return synchronous;
+  if (!options.rounds || !permits_rounds(options)) return synchronous;
   return with_rounds(model, cluster, profile, options, std::move(synchronous));
 }
 

@@ -31,11 +31,13 @@ namespace motley {
 // The tokens to an equal loss, relative to those of synchronous training.
 [[nodiscard]] double token_factor(std::int64_t steps, std::int64_t rounds);
 
+// By this share the time to an equal loss must be shorter for the planner to choose rounds.
+inline constexpr double kLeastRoundGain = 0.2;
+
 // The synchronous planning, or one with rounds: if options.rounds gives the steps of a round, or if
 // it leaves them open and the time to an equal loss is shorter by kLeastRoundGain or more.
 // kInfeasible if rounds are required and fewer than two machines hold the model. REQUIRES:
-// options.rounds.
-inline constexpr double kLeastRoundGain = 0.2;
+// options.rounds, permits_rounds(options).
 [[nodiscard]] Result<Planning> with_rounds(const ModelSpec& model,
                                            const Cluster& cluster,
                                            const Profile& profile,

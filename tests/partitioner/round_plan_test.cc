@@ -31,8 +31,7 @@ class RoundPlans : public testing::Test {
     profile_ = sketch_profile(layers_, machines);
   }
 
-  [[nodiscard]] Result<Planning> planned(std::int64_t steps) const {
-    PlanOptions options;
+  [[nodiscard]] Result<Planning> planned(std::int64_t steps, PlanOptions options = {}) const {
     options.global_batch = 32;
     options.micro_batch = 1;
     options.process_state.moments_per_parameter = 2;
@@ -113,6 +112,24 @@ TEST_F(RoundPlans, NeedTwoMachines) {
   const auto open = planned(0);
   ASSERT_TRUE(open.ok()) << describe(open.error());
   EXPECT_FALSE(open->plan.rounds.has_value());
+}
+
+// What the user fixes of the plan is not given up: rounds are refused, or not taken.
+TEST_F(RoundPlans, DoNotOverruleStagesOrCuts) {
+  make({1, 1}, 12.5e6);
+  std::vector<PlanOptions> fixed(3);
+  fixed[0].stages = 2;
+  fixed[1].cuts = {2};
+  fixed[2].replicas = false;
+  for (const PlanOptions& options : fixed) {
+    const auto asked = planned(30, options);
+    ASSERT_FALSE(asked.ok());
+    EXPECT_EQ(asked.error().code, ErrorCode::kConfig);
+    EXPECT_EQ(asked.error().key, "parallel.rounds");
+    const auto open = planned(0, options);
+    ASSERT_TRUE(open.ok()) << describe(open.error());
+    EXPECT_FALSE(open->plan.rounds.has_value());
+  }
 }
 
 // A round of more steps never has a longer mean step, and the simulated step is the predicted one.
