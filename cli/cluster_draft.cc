@@ -1,6 +1,7 @@
 #include "cli/cluster_draft.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
@@ -57,10 +58,16 @@ std::string cluster_draft(const std::vector<DraftMachine>& machines) {
     text += fmt::format("\n[[machine]]\nname = \"{}\"\n", machine.name);
     if (!machine.address.empty()) text += fmt::format("address = \"{}\"\n", machine.address);
     if (!machine.ssh.empty()) text += fmt::format("ssh = \"{}\"\n", machine.ssh);
+    if (!machine.shell.empty()) {
+      text += fmt::format("shell = [\"{}\"]\n", fmt::join(machine.shell, "\", \""));
+    }
     text +=
         "devices = [\"auto\"]   # its accelerators, else its processor: `motley devices` lists "
         "them\n";
-    text += "# memory_gib = 8                  # memory for motley; unset = the free memory\n";
+    text +=
+        machine.memory_gib > 0
+            ? fmt::format("memory_gib = {:.2f}   # as granted\n", machine.memory_gib)
+            : "# memory_gib = 8                  # memory for motley; unset = the free memory\n";
     text += "# motley_dir = \"/opt/motley/bin\"   # unset = the same folder as here\n";
   }
   return text;

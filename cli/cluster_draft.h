@@ -12,6 +12,8 @@ struct DraftMachine {
   std::string name;
   std::string address;  // numeric; "" = the only machine
   std::string ssh;      // destination; "" = same as the address, or the local machine
+  std::vector<std::string> shell = {};  // in place of ssh: the prefix of a command there
+  double memory_gib = 0;                // 0 = the free memory
 };
 
 // Parses "box=anna@10.0.0.2" into name and destination. kUsage for an invalid machine name, or for

@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -11,10 +10,12 @@
 
 #include "base/system/files.h"
 #include "base/toml.h"
+#include "cli/allocation/allocation.h"
 #include "cli/cluster_draft.h"
 #include "cli/command.h"
 #include "cli/inputs.h"
 #include "cli/local_machine.h"
+#include "cli/output_file.h"
 #include "plan/cluster.h"
 #include "plan/cluster/cluster_file.h"
 #include "run_config/config_io.h"
@@ -26,6 +27,7 @@ namespace {
 struct InitAnswers {
   std::string own_name;
   std::vector<DraftMachine> machines;  // as given; may include this machine
+  bool are_all = false;                // those of a scheduler: this machine is not added
   std::string data;
   std::string run_dir;
 };
@@ -121,6 +123,24 @@ Result<InitAnswers> ask_all(InitAnswers init_answers) {
   return init_answers;
 }
 
+std::string environment_variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+// The machines of a scheduler or host file.
+Result<std::vector<DraftMachine>> machines_from(const std::string& source) {
+  MOTLEY_ASSIGN(const auto allocated, allocated_machines(source, environment_variable));
+  std::vector<DraftMachine> machines;
+  for (const AllocatedMachine& each : allocated) {
+    machines.push_back({.name = to_machine_name(each.host),
+                        .ssh = each.is_here ? "localhost" : each.host,
+                        .shell = each.shell,
+                        .memory_gib = each.memory_gib});
+  }
+  return machines;
+}
+
 Result<InitAnswers> read_init_answers(const Arguments& arguments, const LocalMachine& here) {
   InitAnswers init_answers;
   init_answers.own_name = here.name.empty() ? "here" : to_machine_name(here.name);
@@ -129,6 +149,11 @@ Result<InitAnswers> read_init_answers(const Arguments& arguments, const LocalMac
   for (const std::string& text : arguments.values("machine")) {
     MOTLEY_ASSIGN(DraftMachine machine, parse_draft_machine(text));
     init_answers.machines.push_back(std::move(machine));
+  }
+  if (arguments.has("from")) {
+    MOTLEY_ASSIGN(init_answers.machines, machines_from(arguments.value("from")));
+    init_answers.are_all = true;
+    return init_answers;
   }
   const bool asks =
       arguments.has("ask") || (init_answers.machines.empty() && ::isatty(STDIN_FILENO) == 1);
@@ -144,51 +169,30 @@ Result<std::vector<DraftMachine>> complete(const InitAnswers& init_answers,
   bool has_own = false;
   for (DraftMachine& machine : machines) {
     const std::string host = host_of(machine.ssh);
-    const bool is_own = is_loopback(host) || host == here.name || here.addresses.contains(host);
-    has_own = has_own || is_own;
-    if (is_own) {
-      machine.address = is_loopback(host) || host == here.name ? "" : host;
-    } else {
+    bool is_own = is_loopback(host) || host == here.name;
+    if (!is_own) {
       MOTLEY_ASSIGN(machine.address, address_of_host(host));
+      is_own = here.addresses.contains(machine.address);
+    }
+    has_own = has_own || is_own;
+    if (!is_own) {
       if (std::ranges::find(peers, machine.address) != peers.end()) {
         return Error{ErrorCode::kUsage, fmt::format("two machines are at {}", machine.address),
                      fmt::format("{} is one of them", machine.name), "give each machine once"};
       }
       peers.push_back(machine.address);
     }
-    if (is_own || machine.ssh == machine.address) machine.ssh.clear();
+    if (is_own || machine.ssh == machine.address || !machine.shell.empty()) machine.ssh.clear();
+    if (is_own) machine.shell.clear();
   }
-  if (!has_own) machines.insert(machines.begin(), DraftMachine{init_answers.own_name, "", ""});
+  if (!has_own && !init_answers.are_all)
+    machines.insert(machines.begin(), {.name = init_answers.own_name});
   if (machines.size() == 1) return machines;
   for (DraftMachine& machine : machines) {
     if (!machine.address.empty()) continue;
     MOTLEY_ASSIGN(machine.address, own_address(peers));
   }
   return machines;
-}
-
-Result<void> check_free(const std::filesystem::path& path) {
-  MOTLEY_ASSIGN(const bool exists, path_exists(path));
-  if (exists) {
-    return Error{ErrorCode::kConfig, fmt::format("{} already exists", path.string()),
-                 "motley init never overwrites a file",
-                 "remove it, or give another file with --cluster and --config"};
-  }
-  return check_can_write(path);
-}
-
-// Never overwrites a file, even one created in the meantime.
-Result<void> write_new(const std::filesystem::path& path, const std::string& text) {
-  std::FILE* file = std::fopen(path.c_str(), "wxe");
-  if (file == nullptr) return file_error("write", path, errno);
-  const bool is_written = std::fwrite(text.data(), 1, text.size(), file) == text.size();
-  const bool is_closed = std::fclose(file) == 0;
-  if (!is_written || !is_closed) return file_error("write", path, errno);
-  MOTLEY_ASSIGN(const std::string back, read_file(path, kTomlBytesMax));
-  if (back == text) return {};
-  return Error{ErrorCode::kCorrupt,
-               fmt::format("{} differs from the written content", path.string()), "",
-               "check the disk, and start again"};
 }
 
 void print_next(const std::string& cluster_file,
@@ -210,22 +214,43 @@ void print_next(const std::string& cluster_file,
       cluster_file, config_file, run_dir);
 }
 
+// Whether a configuration is written too: not for a scheduler's machines alone, which change from
+// job to job.
+bool writes_config(const Arguments& arguments) {
+  return !arguments.has("from") || arguments.has("config") || arguments.has("data") ||
+         arguments.has("run");
+}
+
+Result<void> check_options(const Arguments& arguments) {
+  if (!arguments.has("from") || !(arguments.has("machine") || arguments.has("ask"))) return {};
+  return Error{ErrorCode::kUsage, "--from excludes --machine and --ask", "it names all machines",
+               "leave one of them out"};
+}
+
 Result<void> init(const Arguments& arguments) {
+  MOTLEY_TRY(check_options(arguments));
   const std::string cluster_file = value_or(arguments, "cluster", "cluster.toml");
   const std::string config_file = value_or(arguments, "config", "train.toml");
-  for (const std::string& path : {cluster_file, config_file}) MOTLEY_TRY(check_free(path));
+  MOTLEY_TRY(check_new_output(cluster_file));
+  if (writes_config(arguments)) MOTLEY_TRY(check_new_output(config_file));
   const LocalMachine here = local_machine();
   MOTLEY_ASSIGN(const InitAnswers init_answers, read_init_answers(arguments, here));
   if (!init_answers.data.empty()) MOTLEY_TRY(check_exists(init_answers.data));
   MOTLEY_ASSIGN(const auto machines, complete(init_answers, here));
   const std::string cluster_text = cluster_draft(machines);
   MOTLEY_ASSIGN(const Cluster cluster, parse_cluster(cluster_text, cluster_file, here));
+  if (!writes_config(arguments)) {
+    MOTLEY_TRY(write_new_output(cluster_file, cluster_text));
+    const std::string places = starting_folders(cluster);
+    fmt::print("wrote {}: {}\n", cluster_file, places.empty() ? "this machine" : places);
+    return {};
+  }
   MOTLEY_ASSIGN(const std::string config_text,
                 config_draft(init_answers.data, init_answers.run_dir));
   MOTLEY_ASSIGN([[maybe_unused]] const auto resolved,
                 resolve_config(config_text, config_file, {}, {}));
-  MOTLEY_TRY(write_new(cluster_file, cluster_text));
-  MOTLEY_TRY(write_new(config_file, config_text));
+  MOTLEY_TRY(write_new_output(cluster_file, cluster_text));
+  MOTLEY_TRY(write_new_output(config_file, config_text));
   print_next(cluster_file, config_file, init_answers.run_dir, cluster, init_answers.data.empty());
   return {};
 }
@@ -238,6 +263,8 @@ Command init_command() {
       "write a first cluster file and configuration",
       {},
       {{"machine", "NAME=ADDRESS", "another machine: NAME=ADDRESS or NAME=USER@ADDRESS", true},
+       {"from", "SOURCE",
+        "all machines from the job of a scheduler (slurm, pbs, lsf, sge) or a host file"},
        {"data", "PATH", "text to train on, or a .bin of tokens (default: synthetic tokens)"},
        {"run", "DIR", "the run's folder (default: runs/first)"},
        {"cluster", "FILE", "path of the cluster file (default: cluster.toml)"},
@@ -246,9 +273,13 @@ Command init_command() {
       "Finds this machine's name and its address on the network of the others, and writes\n"
       "two files that work unchanged. Host names become addresses; ssh uses the name.\n"
       "Existing files are never overwritten.\n\n"
+      "With --from, the machines are those of the scheduler's job or of mpirun's host file, and\n"
+      "only the cluster file is written unless --config, --data or --run is given. Slurm's nodes\n"
+      "are started by srun, others by ssh: docs/schedulers.md\n\n"
       "Tutorial with two machines: docs/first-cluster.md\n\n"
       "Example\n"
-      "  motley init --machine oldbox=192.168.1.11 --data ~/texts --run ~/runs/first\n"};
+      "  motley init --machine oldbox=192.168.1.11 --data ~/texts --run ~/runs/first\n"
+      "  motley init --from slurm --cluster cluster-$SLURM_JOB_ID.toml\n"};
   return {spec, init};
 }
 

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdio>
 #include <system_error>
 
 #include "base/system/files.h"
@@ -66,6 +67,28 @@ Result<void> check_output(const fs::path& path) {
   Error error = file.error();
   error.what = fmt::format("cannot write {}", path.string());  // not the temporary path
   return error;
+}
+
+Result<void> write_new_output(const fs::path& path, std::string_view text) {
+  std::FILE* file = std::fopen(path.c_str(), "wxe");
+  if (file == nullptr) return file_error("write", path, errno);
+  const bool is_written = std::fwrite(text.data(), 1, text.size(), file) == text.size();
+  const bool is_closed = std::fclose(file) == 0;
+  if (!is_written || !is_closed) return file_error("write", path, errno);
+  MOTLEY_ASSIGN(const std::string back, read_file(path, text.size() + 1));
+  if (back == text) return {};
+  return Error{ErrorCode::kCorrupt,
+               fmt::format("{} differs from the written content", path.string()), "",
+               "check the disk, and start again"};
+}
+
+Result<void> check_new_output(const fs::path& path) {
+  MOTLEY_ASSIGN(const bool exists, path_exists(path));
+  if (exists) {
+    return Error{ErrorCode::kConfig, fmt::format("{} already exists", path.string()),
+                 "this command never overwrites a file", "remove it, or give another path"};
+  }
+  return check_can_write(path);
 }
 
 }  // namespace motley

@@ -17,4 +17,12 @@ namespace motley {
 // the work whose result is to be written.
 [[nodiscard]] Result<void> check_output(const std::filesystem::path& path);
 
+// Writes a file that does not exist, even if another process creates it in the meantime. kCorrupt
+// if it cannot be written, or does not hold the text afterwards.
+[[nodiscard]] Result<void> write_new_output(const std::filesystem::path& path,
+                                            std::string_view text);
+
+// Checks that write_new_output could write there. kConfig if the file exists.
+[[nodiscard]] Result<void> check_new_output(const std::filesystem::path& path);
+
 }  // namespace motley

@@ -123,6 +123,40 @@ TEST_F(Init, WritesOverNothing) {
   EXPECT_FALSE(std::filesystem::exists(path("cluster.toml"))) << "half of the work";
 }
 
+// The nodes are addresses that are reserved for documentation, so that they need no name service.
+TEST_F(Init, TakesTheMachinesOfASchedulersJob) {
+  const std::string program = (stage_program().parent_path() / "motley").string();
+  const auto from_slurm = [&](std::vector<std::string> more) {
+    std::vector<std::string> words = {
+        "-c",
+        "SLURM_JOB_ID=17 SLURM_JOB_NODELIST='192.0.2.[11-12]' exec \"$@\"",
+        "sh",
+        program,
+        "init",
+        "--from",
+        "slurm",
+        "--cluster",
+        path("cluster.toml")};
+    words.insert(words.end(), more.begin(), more.end());
+    return motley(words, "/bin/sh");
+  };
+  const Outcome written = from_slurm({});
+  ASSERT_EQ(written.status, 0) << written.err;
+  EXPECT_THAT(read_text(path("cluster.toml")),
+              AllOf(HasSubstr("name = \"192.0.2.11\""), HasSubstr("address = \"192.0.2.12\""),
+                    HasSubstr("shell = [\"srun\", \"--jobid=17\""), Not(HasSubstr("ssh =")),
+                    Not(HasSubstr(own_name()))));
+  EXPECT_FALSE(std::filesystem::exists("train.toml"));
+  EXPECT_EQ(from_slurm({"--machine", "box=192.0.2.1"}).status, 2);
+
+  const std::string hosts = folder_.write("hosts", "192.0.2.11 slots=4\n192.0.2.12 slots=4\n");
+  const Outcome of_file = motley(
+      {"init", "--from", hosts, "--cluster", path("hosts.toml"), "--config", path("train.toml")});
+  ASSERT_EQ(of_file.status, 0) << of_file.err;
+  EXPECT_THAT(of_file.out, HasSubstr("192.0.2.11 by `ssh 192.0.2.11`"));
+  EXPECT_TRUE(std::filesystem::exists(path("train.toml")));
+}
+
 TEST_F(Init, RefusesWhatNamesNoMachine) {
   for (const char* wrong : {"box", "=10.0.0.1", "box=", "b x=10.0.0.1", "box=-oProxyCommand=x",
                             "box=a b", "box=\"quoted\""}) {
