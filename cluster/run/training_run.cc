@@ -150,8 +150,24 @@ Result<TrainingSummary> train(const ReadyRun& run,
   options.on_fault = [&](const PeerFault& found) { fault = found; };
   group.emplace(std::move(workers), options, log);
   follower.log_start();
-  const auto done =
-      group->run([&](int worker, const Json& event) { return follower.on_event(worker, event); });
+  const auto on_leaving = [&](int worker) {
+    const std::string& machine = plan.ranks[static_cast<std::size_t>(worker)].machine;
+    if (!end.leaving.insert(machine).second) return;
+    progress.clear();
+    log.info(fmt::format(
+        "{}: its worker was asked to end (SIGTERM): the current step is finished and saved first",
+        machine));
+    if (finishes) return;
+    finishes = true;
+    group->finish();
+  };
+  const auto done = group->run([&](int worker, const Json& event) -> Result<void> {
+    if (event.value("event", "") == "leaving") {
+      on_leaving(worker);
+      return {};
+    }
+    return follower.on_event(worker, event);
+  });
   progress.finish();
   end.summary = follower.summary();
   end.progress_at_s = group->progress_at_s();

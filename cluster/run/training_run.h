@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <functional>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -42,7 +43,10 @@ struct TrainingSummary {
 struct TrainingEnd {
   TrainingSummary summary;             // of the trained steps, in any case
   std::optional<PeerFailure> failure;  // why it ended before its last step
-  double progress_at_s = 0;            // as now_s(): the time of the last progress
+  // Machines that asked to leave: a worker there received SIGTERM. The launch ended for that after
+  // a saved step, unless it failed.
+  std::set<std::string> leaving;
+  double progress_at_s = 0;  // as now_s(): the time of the last progress
 };
 
 // The request of a step watcher to the launch.

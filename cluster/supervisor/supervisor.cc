@@ -5,6 +5,7 @@
 
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -67,6 +68,10 @@ class Supervisor {
         MOTLEY_TRY(move(*adaptation->plan_switch(), end.summary.last_step, request));
         continue;
       }
+      if (!end.failure && has_steps_left && !end.leaving.empty()) {
+        MOTLEY_TRY(continue_without(end.leaving, end.summary.last_step, request));
+        continue;
+      }
       if (!end.failure) return RunResult{run_, std::move(end.summary), restarts_, switches_};
       Error error = std::move(end.failure->error);
       // A folder that another launcher has taken over is not touched.
@@ -77,6 +82,7 @@ class Supervisor {
         failed_at_s_ = end.progress_at_s;
         policy_.note_progress();
       }
+      for (const std::string& machine : end.leaving) policy_.exclude(machine);
       note_failed_attempt({.code = error.code,
                            .has_trained = has_trained,
                            .has_saved = newest_step(run_.folder) >= run_.steps.first,
@@ -114,6 +120,30 @@ class Supervisor {
       return restart(std::move(error), request);
     }
     return run_.folder.write_profile(measured_);
+  }
+
+  // After a launch that ended with this saved step because machines leave.
+  Result<void> continue_without(const std::set<std::string>& leaving,
+                                std::int64_t step,
+                                TrainingRequest& request) {
+    last_step_ = step;
+    failed_at_s_ = now_s();
+    policy_.note_progress();
+    const std::string names = fmt::format("{}", fmt::join(leaving, ", "));
+    if (machines_in_use(run_.planned.plan) == leaving) {
+      return with_resume_hint({ErrorCode::kTerminated,
+                               fmt::format("every machine leaves, after step {} was saved", step),
+                               fmt::format("the workers on {} received SIGTERM", names), ""});
+    }
+    for (const std::string& machine : leaving) policy_.exclude(machine);
+    Error error = with_resume_hint({ErrorCode::kPeer,
+                                    fmt::format("{} left, after step {} was saved", names, step),
+                                    "its worker received SIGTERM", ""});
+    note_failed_attempt({.code = error.code,
+                         .has_trained = true,
+                         .has_saved = true,
+                         .fault = {.machines = {leaving.begin(), leaving.end()}}});
+    return restart(std::move(error), request);
   }
 
   // Decides, waits and prepares launches until one is ready. The error ends the run.

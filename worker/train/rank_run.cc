@@ -1,16 +1,19 @@
 #include "worker/train/rank_run.h"
 
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "base/system/end_request.h"
 #include "base/wire_sizes.h"
 #include "models/device/compute_device.h"
 #include "partitioner/search/planner.h"
 #include "pipeline/execute/unexpected_bytes.h"
 #include "pipeline/schedule/schedules.h"
 #include "pipeline/schedule/validate.h"
+#include "plan/device_kinds.h"
 #include "worker/group/join_ranks.h"
 #include "worker/replication/file_copies.h"
 #include "worker/train/train_step.h"
@@ -105,6 +108,10 @@ Result<void> RankRun::train(StepVoter& voter, Evaluator& evaluator, ShardSaver& 
   const auto schedule_of = [this](std::int64_t number) -> const Schedule& {
     return schedules_.training.at(step_scope(job_.plan.rounds, number, job_.config.train.steps));
   };
+  std::optional<EndRequest> end_request;
+  if (capabilities_of(job_.plan.ranks[job_.rank.index()].device).keeps_state) {
+    end_request.emplace([this] { launcher_.send({{"event", "leaving"}}); });
+  }
   TrainStep step(schedule_of, voter, *link_, *executor_);
   TrainingLoop loop(loop_options(job_), step, evaluator, saver, launcher_);
   MOTLEY_TRY(loop.run());
