@@ -36,7 +36,7 @@ struct Machine {
   double cpu_share = 0;    // cores for each of its processes; 0 = no limit
   std::string motley_dir;  // folder of motley-stage there; "" = the same as here
   std::string runs_dir;    // absolute folder there for its parts of runs; "" = same as run.dir
-  // Set if its devices are not measured (DeviceCapabilities): then none of them is.
+  // Of devices that are not measured, in the file; else device_model (cluster/virtual_numbers.h).
   std::optional<VirtualSpeed> virtual_speed;
   // From the cluster file (plan/cluster/device_models.h); "" = none.
   std::string device_model;

@@ -35,19 +35,11 @@ CostModel device_costs(const ModelSpec& model,
   return std::move(cost).value();
 }
 
-// The properties of a training job that a simulated device depends on.
+}  // namespace
+
 VirtualJob virtual_job(const TrainConfig& train, const ModelSpec& model) {
   return {train.global_batch, moments_per_parameter(train),
           matrix_flops_per_parameter(train, model)};
-}
-
-}  // namespace
-
-DeviceProfile profile_in_job(const ModelSpec& model,
-                             const VirtualSpeed& speed,
-                             const TrainConfig& train,
-                             const std::vector<int>& sizes) {
-  return virtual_profile(model, speed, virtual_job(train, model), sizes);
 }
 
 struct VirtualCompute::Chunk {

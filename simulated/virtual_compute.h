@@ -33,11 +33,8 @@
 
 namespace motley {
 
-// The virtual_profile() of a device in a training job.
-[[nodiscard]] DeviceProfile profile_in_job(const ModelSpec& model,
-                                           const VirtualSpeed& speed,
-                                           const TrainConfig& train,
-                                           const std::vector<int>& sizes);
+// What a device's times and memory depend on in a training job; products are in fp32.
+[[nodiscard]] VirtualJob virtual_job(const TrainConfig& train, const ModelSpec& model);
 
 class VirtualCompute final : public StageCompute,
                              public StageGradients,

@@ -204,7 +204,10 @@ Result<DeviceProfile> profile_virtual(const Job& job,
                                       const ModelSpec& model,
                                       const std::vector<int>& sizes,
                                       MeasuringReport& report) {
-  DeviceProfile device = profile_in_job(model, *job.virtual_speed, job.config.train, sizes);
+  VirtualJob training = virtual_job(job.config.train, model);
+  training.product_bytes = job.options.value("product_bytes", training.product_bytes);
+  training.rounds_intermediates = job.options.value("rounds_intermediates", false);
+  DeviceProfile device = virtual_profile(model, *job.virtual_speed, training, sizes);
   DeviceBench bench(job, model, sizes, report);
   MOTLEY_TRY(bench.add_codecs(codecs_to_measure(job), device));
   release_tensor_memory();

@@ -130,8 +130,8 @@ Result<void> devices(const Arguments& arguments) {
     if (!has_devices(machine)) {
       Cluster alone;
       alone.machines = {machine};
-      each.imagined =
-          fmt::format("{} with {:.4g} GiB", simulated_devices_text(alone), machine.memory_gib);
+      each.imagined = fmt::format("{} with {:.4g} GiB", simulated_devices_text(alone, kFp32Dtype),
+                                  machine.memory_gib);
       continue;
     }
     line.say(fmt::format("querying {}; a first start may take a minute", machine.name));

@@ -68,7 +68,8 @@ Result<void> show_advice(const Arguments& arguments, const PlanningInput& input)
   const Json json{{"step_s", report.step_s},
                   {"helpful", advice_to_json(report.helpful)},
                   {"without_gain", advice_to_json(report.without_gain)}};
-  const std::string imagined = simulated_devices_text(input.cluster);
+  const std::string imagined =
+      simulated_devices_text(input.cluster, profiled_precision(input.profile));
   print_planned(
       arguments, json,
       (imagined.empty() ? "" : fmt::format("virtual: {}\n", imagined)) + advice_text(report));

@@ -1,6 +1,7 @@
 #include "cluster/diagnose/computed_devices.h"
 
 #include "partitioner/cost/virtual_profile.h"
+#include "plan/cluster/virtual_numbers.h"
 #include "plan/units.h"
 #include "run_config/optimizers.h"
 #include "training/optimizer/parameter_rules.h"
@@ -17,9 +18,12 @@ DeviceProfile computed_part(const Machine& machine,
                             const ModelSpec& model,
                             const TrainConfig& train,
                             const std::vector<int>& sizes) {
+  const VirtualNumbers numbers = virtual_numbers(machine, train.precision);
   const VirtualJob job{train.global_batch, moments_per_parameter(train),
-                       matrix_flops_per_parameter(train, model)};
-  DeviceProfile profile = virtual_profile(model, *machine.virtual_speed, job, sizes);
+                       matrix_flops_per_parameter(train, model), product_bytes(numbers),
+                       numbers.rounds_intermediates};
+  DeviceProfile profile = virtual_profile(model, numbers.speed, job, sizes);
+  profile.compute_dtype = numbers.compute_dtype;
   profile.machine = machine.name;
   profile.device = device;
   profile.memory_bytes = static_cast<std::int64_t>(machine.memory_gib * kBytesPerGib);

@@ -19,6 +19,7 @@
 #include "cluster/launch/worker_group.h"
 #include "cluster/launch/workers.h"
 #include "models/spec/layer_memory.h"
+#include "plan/cluster/virtual_numbers.h"
 #include "plan/units.h"
 
 namespace motley {
@@ -39,12 +40,15 @@ WorkerSpec profile_worker(const Cluster& cluster,
   worker.job.device = device;
   worker.job.threads = machine.threads > 0 ? machine.threads : config.run.threads;
   worker.job.cpu_share = machine.cpu_share;
-  worker.job.virtual_speed = machine.virtual_speed;
   const CoreSharers sharers = core_sharers(cluster, machine);
   worker.job.options = Json{{"machine", machine.name},    {"computing", sharers.computing},
                             {"serving", sharers.serving}, {"sizes", sizes_to_measure(config.train)},
                             {"measure", options.anew},    {"all_codecs", options.all_codecs}};
   if (!capabilities_of(device).is_measured) {
+    const VirtualNumbers numbers = virtual_numbers(machine, config.train.precision);
+    worker.job.virtual_speed = numbers.speed;
+    worker.job.options["product_bytes"] = product_bytes(numbers);
+    worker.job.options["rounds_intermediates"] = numbers.rounds_intermediates;
     worker.job.options["memory_bytes"] =
         static_cast<std::int64_t>(machine.memory_gib * kBytesPerGib);
   }

@@ -85,7 +85,6 @@ Error unsupported_dtype(const std::string& wanted, const std::vector<DeviceDtype
 std::optional<std::string> plan_of_other_precision(const std::string& wanted, const Plan& plan) {
   const std::string made_for = precision_of(plan);
   if (made_for == wanted || plan.predicted_step_s == 0) return std::nullopt;
-  if (!capabilities_of(plan).computes) return std::nullopt;
   return fmt::format(
       "the plan was made for train.precision = \"{}\", but the run trains in {}: predicted times "
       "and memory do not apply",

@@ -14,6 +14,7 @@
 #include "cluster/diagnose/memory_check.h"
 #include "cluster/launch/event_fields.h"
 #include "plan/cluster.h"
+#include "plan/cluster/virtual_numbers.h"
 #include "plan/units.h"
 
 namespace motley {
@@ -90,10 +91,11 @@ Result<void> ProfileFollower::on_event(int worker, const Json& event) {
                   profile_from_json(event.value("profile", Json::object()), "a worker's profile"));
     for (DeviceProfile device : one.devices) {
       // From the precision event, which precedes the measurement; the worker's profile does not
-      // contain it. A device that computes nothing has the times of fp32.
-      device.compute_dtype = capabilities_of(device.device).computes
-                                 ? precision_->compute_dtype_of(index)
-                                 : kFp32Dtype;
+      // contain it. A device that computes nothing has the dtype of its cluster file.
+      device.compute_dtype =
+          capabilities_of(device.device).computes
+              ? precision_->compute_dtype_of(index)
+              : virtual_numbers(*cluster_.find(machines_[index]), device.precision).compute_dtype;
       add_profile(index, std::move(device));
     }
     reused_ += event.value("kept", false) ? 1 : 0;

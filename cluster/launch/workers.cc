@@ -3,6 +3,7 @@
 #include <set>
 
 #include "base/check.h"
+#include "plan/cluster/virtual_numbers.h"
 #include "plan/rank_names.h"
 
 namespace motley {
@@ -67,7 +68,9 @@ std::vector<WorkerSpec> training_workers(const Cluster& cluster,
     worker.job.device = place.device;
     worker.job.threads = place.threads;
     worker.job.cpu_share = machine->cpu_share;
-    worker.job.virtual_speed = machine->virtual_speed;
+    if (!capabilities_of(place.device).is_measured) {
+      worker.job.virtual_speed = virtual_numbers(*machine, config.train.precision).speed;
+    }
     workers.push_back(std::move(worker));
   }
   return workers;

@@ -25,6 +25,13 @@ bool is_same_data(const DataMessage& a, const DataMessage& b) {
   return a.bytes == b.bytes && a.hash == b.hash;
 }
 
+// A rank that computes nothing has the dtype of the plan.
+std::string compute_dtype_of(const Plan& plan, const PrecisionCheck& precision, std::size_t rank) {
+  const RankPlan& place = plan.ranks[rank];
+  return capabilities_of(place.device).computes ? precision.compute_dtype_of(rank)
+                                                : place.compute_dtype;
+}
+
 LossMeaning loss_meaning(const PlannedRun& planned) {
   const TrainConfig& train = planned.config.train;
   return {.is_computed = capabilities_of(planned.plan).computes,
@@ -111,7 +118,7 @@ Result<TrainingSummary> RunFollower::finish() {
   if (const auto unsaved = saves_.unsaved()) return *unsaved;
   MOTLEY_TRY(metrics_file_.finish());
   for (std::size_t r = 0; r < run_.planned.plan.ranks.size(); ++r) {
-    summary_.compute_dtype.push_back(precision_.compute_dtype_of(r));
+    summary_.compute_dtype.push_back(compute_dtype_of(run_.planned.plan, precision_, r));
   }
   summary_.is_finished =
       summary_.last_step >= run_.planned.config.train.steps || !summary_.stopped_early.empty();
@@ -134,7 +141,7 @@ Result<TrainingSummary> RunFollower::finish() {
 Result<void> RunFollower::write_report(const std::optional<Error>& early) const {
   MOTLEY_ASSIGN(RunReport report, report_.report(run_.planned.plan, run_.planned.model));
   for (std::size_t r = 0; r < report.ranks.size(); ++r) {
-    report.ranks[r].compute_dtype = precision_.compute_dtype_of(r);
+    report.ranks[r].compute_dtype = compute_dtype_of(run_.planned.plan, precision_, r);
   }
   if (early) report.end = RunEnd::by(*early, report.end.last_step);
   report.steps_without_targets = targets_.steps_without();

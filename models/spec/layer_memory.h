@@ -1,4 +1,4 @@
-// The memory of layers by formula instead of by measurement: bytes for one sample, in fp32.
+// The memory of layers by formula instead of by measurement: bytes for one sample.
 // Formulas of the native families follow the tensors that their layers save (a test compares them);
 // they are listed in docs/algorithms.md.
 #pragma once
@@ -40,16 +40,27 @@ struct PersistentMemory {
                                                  int last,
                                                  int moments_per_parameter);
 
+inline constexpr std::int64_t kFp32Bytes = 4;
+
+// `value_bytes`: of a value between two products of a layer, which devices round to the dtype of
+// products (docs/numerics.md#precision).
+
 // For the native families, with attention by products of whole score matrices. A device's path is
 // known only on the device (models/layers/device), where its layers are measured. REQUIRES: 0 <=
 // layer < model.layers.size().
-[[nodiscard]] LayerMemory native_layer_memory(const ModelSpec& model, int layer);
+[[nodiscard]] LayerMemory native_layer_memory(const ModelSpec& model,
+                                              int layer,
+                                              std::int64_t value_bytes = kFp32Bytes);
 // With attention on the given path.
 [[nodiscard]] LayerMemory native_layer_memory(const ModelSpec& model,
                                               int layer,
-                                              AttentionPath path);
+                                              AttentionPath path,
+                                              std::int64_t value_bytes = kFp32Bytes);
 
-// For any family. REQUIRES: 0 <= layer < model.layers.size().
-[[nodiscard]] LayerMemory layer_memory(const ModelSpec& model, int layer);
+// For any family; results of a package's products are fp32 in every precision. REQUIRES: 0 <= layer
+// < model.layers.size().
+[[nodiscard]] LayerMemory layer_memory(const ModelSpec& model,
+                                       int layer,
+                                       std::int64_t value_bytes = kFp32Bytes);
 
 }  // namespace motley

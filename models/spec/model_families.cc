@@ -20,7 +20,7 @@ namespace {
 struct ModelFamily {
   std::string_view kind;  // value of model.kind and ModelSpec::family
   Result<ModelSpec> (*describe)(const ModelConfig& config);
-  LayerMemory (*memory)(const ModelSpec& model, int layer);
+  LayerMemory (*memory)(const ModelSpec& model, int layer, std::int64_t value_bytes);
 };
 
 constexpr std::array kFamilies = {
@@ -46,10 +46,10 @@ Result<ModelSpec> describe_model(const ModelConfig& config) {
                   "model.kind");
 }
 
-LayerMemory layer_memory(const ModelSpec& model, int layer) {
+LayerMemory layer_memory(const ModelSpec& model, int layer, std::int64_t value_bytes) {
   const ModelFamily* family = find_family(model.family);
   MOTLEY_CHECK(family != nullptr, "a model of family '{}'", model.family);
-  return family->memory(model, layer);
+  return family->memory(model, layer, value_bytes);
 }
 
 }  // namespace motley

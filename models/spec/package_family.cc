@@ -153,7 +153,7 @@ Result<ModelSpec> describe_package(const ModelConfig& config) {
   return model;
 }
 
-LayerMemory package_layer_memory(const ModelSpec& model, int layer) {
+LayerMemory package_layer_memory(const ModelSpec& model, int layer, std::int64_t /*value_bytes*/) {
   const Package& package = *model.package;
   const PackageLayer& described = package.layers[static_cast<std::size_t>(layer)];
   const auto& memory = package.graphs[static_cast<std::size_t>(described.graph)].memory;

@@ -12,6 +12,8 @@ namespace motley {
 [[nodiscard]] Result<ModelSpec> describe_package(const ModelConfig& config);
 
 // As given in its package. REQUIRES: a model of a package, 0 <= layer < model.layers.size().
-[[nodiscard]] LayerMemory package_layer_memory(const ModelSpec& model, int layer);
+[[nodiscard]] LayerMemory package_layer_memory(const ModelSpec& model,
+                                               int layer,
+                                               std::int64_t value_bytes);
 
 }  // namespace motley

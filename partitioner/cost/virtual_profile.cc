@@ -9,12 +9,11 @@ namespace motley {
 namespace {
 
 constexpr double kFlopsPerByte = 32;
-constexpr int kValueBytes = 4;
 
 // A step reads and writes the value, reads and clears the gradient, and reads and writes the
 // moments.
 double optimizer_flops_per_parameter(const VirtualJob& job) {
-  return kFlopsPerByte * kValueBytes * (4 + 2 * job.moments_per_parameter) +
+  return kFlopsPerByte * kFp32Bytes * (4 + 2 * job.moments_per_parameter) +
          job.matrix_flops_per_parameter;
 }
 
@@ -35,8 +34,9 @@ double flops_per_s(const ModelSpec& model, const VirtualSpeed& speed, const Virt
   return step_flops(model, job) * speed.tokens_per_s / step_tokens;
 }
 
-LayerSample sample_of(const ModelSpec& model, int layer, int micro_batch, double rate) {
-  const LayerMemory memory = layer_memory(model, layer);
+LayerSample sample_of(
+    const ModelSpec& model, int layer, int micro_batch, double rate, std::int64_t value_bytes) {
+  const LayerMemory memory = layer_memory(model, layer, value_bytes);
   const LayerSpec& spec = model.layers[static_cast<std::size_t>(layer)];
   const auto seconds = [&](double flops_per_sample) {
     return flops_per_sample * micro_batch / rate;
@@ -63,11 +63,16 @@ DeviceProfile virtual_profile(const ModelSpec& model,
                               const std::vector<int>& sizes) {
   const double rate = flops_per_s(model, speed, job);
   DeviceProfile device;
+  const std::int64_t value_bytes = job.rounds_intermediates ? job.product_bytes : kFp32Bytes;
+  if (job.product_bytes < kFp32Bytes && model.package == nullptr) {
+    device.rounded_bytes_per_parameter = job.product_bytes;
+  }
   device.optimizer_s_per_parameter = optimizer_flops_per_parameter(job) / rate;
   for (int layer = 0; layer < static_cast<int>(model.layers.size()); ++layer) {
     auto& samples = device.layers[model.layers[static_cast<std::size_t>(layer)].signature];
     if (!samples.empty()) continue;
-    for (const int size : sizes) samples.push_back(sample_of(model, layer, size, rate));
+    for (const int size : sizes)
+      samples.push_back(sample_of(model, layer, size, rate, value_bytes));
   }
   return device;
 }

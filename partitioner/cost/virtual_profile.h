@@ -5,7 +5,8 @@
 // bound by memory; its traffic counts as operations of a device that does 32 of them in the time of
 // a byte, about the balance of today's GPUs and processors. The rate is given directly, or follows
 // from the given tokens a second of the whole model, trained alone with the job's batches. Memory
-// is that of models/spec/layer_memory.h.
+// is that of models/spec/layer_memory.h, and a rounded copy of the parameters unless products are
+// fp32 (packages have none).
 #pragma once
 
 #include <vector>
@@ -21,6 +22,9 @@ struct VirtualJob {
   int global_batch = 1;                   // samples of a step
   int moments_per_parameter = 0;          // the optimizer's floats for each parameter
   double matrix_flops_per_parameter = 0;  // its matrix products
+  // Of values in the dtype of products; 4 = fp32.
+  int product_bytes = 4;
+  bool rounds_intermediates = false;  // values between two products of a layer too
 };
 
 // Layers and optimizer, at these micro-batch sizes (ascending). The caller sets names, the device's

@@ -13,6 +13,7 @@
 #include "partitioner/report/links_text.h"
 #include "partitioner/report/plan_comparison.h"
 #include "partitioner/simulate/simulator.h"
+#include "plan/cluster/virtual_numbers.h"
 #include "plan/quantity_text.h"
 
 namespace motley {
@@ -198,6 +199,23 @@ std::string numbers_line(const Plan& plan) {
   return text.empty() ? "" : fmt::format("dtype     {}\n", text);
 }
 
+// A note of the simulated devices without units for the precision; "" if there are none.
+std::string fp32_devices_note(const Cluster& cluster, const Profile& profile) {
+  const std::string wanted = profiled_precision(profile);
+  if (wanted == kFp32Dtype) return "";
+  std::vector<std::string> without;
+  for (const Machine& machine : cluster.machines) {
+    if (capabilities_of(machine).is_measured) continue;
+    if (virtual_numbers(machine, wanted).compute_dtype != wanted) without.push_back(machine.name);
+  }
+  if (without.empty()) return "";
+  const bool has_any = std::ranges::any_of(
+      profile.devices, [&](const auto& d) { return d.compute_dtype == wanted; });
+  return fmt::format("note      {}: no {} there, so {} planned at the rate of fp32{}\n",
+                     fmt::join(without, ", "), wanted, without.size() == 1 ? "it is" : "they are",
+                     has_any ? "" : "; a run on such devices alone is refused");
+}
+
 bool has_apple(const Cluster& cluster) {
   return std::ranges::any_of(cluster.machines, [](const Machine& machine) {
     return machine.device_model.starts_with("apple-");
@@ -206,13 +224,19 @@ bool has_apple(const Cluster& cluster) {
 
 }  // namespace
 
-std::string simulated_devices_text(const Cluster& cluster) {
+std::string profiled_precision(const Profile& profile) {
+  return profile.devices.empty() ? kFp32Dtype : profile.devices.front().precision;
+}
+
+std::string simulated_devices_text(const Cluster& cluster, const std::string& precision) {
   std::vector<std::string> names;
   for (const Machine& machine : cluster.machines) {
-    if (!machine.virtual_speed) continue;
-    const VirtualSpeed& speed = *machine.virtual_speed;
-    const std::string rate = speed.gflops > 0 ? fmt::format("{:.0f} Gflop/s", speed.gflops)
-                                              : fmt::format("{:.0f} tokens/s", speed.tokens_per_s);
+    if (capabilities_of(machine).is_measured) continue;
+    const VirtualNumbers numbers = virtual_numbers(machine, precision);
+    const VirtualSpeed& speed = numbers.speed;
+    std::string rate = speed.gflops > 0 ? fmt::format("{:.0f} Gflop/s", speed.gflops)
+                                        : fmt::format("{:.0f} tokens/s", speed.tokens_per_s);
+    if (numbers.compute_dtype != kFp32Dtype) rate += " in " + numbers.compute_dtype;
     names.push_back(machine.device_model.empty()
                         ? fmt::format("{} ({})", machine.name, rate)
                         : fmt::format("{} ({}, {})", machine.name, machine.device_model, rate));
@@ -275,9 +299,9 @@ Result<std::string> explain_plan(const Plan& plan,
     text += fmt::format("note      {}\n", kVirtualNotice);
   }
   if (!capabilities_of(cluster).is_measured) {
-    text +=
-        fmt::format("virtual   {}: computed, not measured, and equal for every train.precision\n",
-                    simulated_devices_text(cluster));
+    text += fmt::format("virtual   {}: computed, not measured\n",
+                        simulated_devices_text(cluster, profiled_precision(profile)));
+    text += fp32_devices_note(cluster, profile);
     if (has_apple(cluster)) {
       text +=
           "note      Motley does not run on macOS yet (docs/portability.md): a plan with a Mac "

@@ -39,8 +39,13 @@ struct RankMemory;
 // One line: whether the plan is proven to be the best, and whether the search was stopped.
 [[nodiscard]] std::string search_line(const Planning& planning);
 
-// The cluster's virtual machines, with the source of their figures: "gpu (rtx-3060)".
-[[nodiscard]] std::string simulated_devices_text(const Cluster& cluster);
+// The train.precision of the profiled job.
+[[nodiscard]] std::string profiled_precision(const Profile& profile);
+
+// The cluster's virtual machines with their speeds in a job of that train.precision: "gpu
+// (rtx-3060, 10900 Gflop/s in bf16)".
+[[nodiscard]] std::string simulated_devices_text(const Cluster& cluster,
+                                                 const std::string& precision);
 
 // The contribution of each machine: a row for each, with the step without it, or with it if it is
 // unused, beside the plan's step. Empty if there is only one machine.

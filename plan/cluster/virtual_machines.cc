@@ -74,13 +74,12 @@ Result<std::optional<VirtualSpeed>> read_virtual_speed(TomlTable& table, Machine
   const auto count = std::ranges::count_if(machine.devices, has_given_speed);
   if (!own) {
     if (count == 0) return std::optional<VirtualSpeed>();
-    if (model != nullptr) return std::optional(VirtualSpeed{.gflops = model->gflops});
+    if (model != nullptr) return std::optional<VirtualSpeed>();
     return table.bad("devices", "its virtual devices have no speed",
                      "add device_model = \"…\" (docs/devices.md), or [machine.virtual] with "
                      "tokens_per_s or gflops below it");
   }
-  MOTLEY_ASSIGN(auto speed, read_own_speed(*own, model));
-  if (!speed) speed = VirtualSpeed{.gflops = model->gflops};
+  MOTLEY_ASSIGN(const auto speed, read_own_speed(*own, model));
   if (count != std::ssize(machine.devices)) {
     return own->bad(
         "", count == 0 ? "the machine has no virtual device" : "the machine also has other devices",

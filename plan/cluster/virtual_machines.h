@@ -11,10 +11,10 @@
 
 namespace motley {
 
-// The speed of the machine's simulated devices. The table [machine.virtual] takes precedence over
-// the model. Sets the machine's model, and its devices and memory unless the file does. kConfig
-// also if a machine with other devices has such a key. REQUIRES: the machine's other keys were
-// read.
+// The speed of the machine's simulated devices in the file; nullopt also if their model provides it
+// (plan/cluster/virtual_numbers.h). Sets the machine's model, and its devices and memory unless the
+// file does. kConfig also if a machine with other devices has such a key. REQUIRES: the machine's
+// other keys were read.
 [[nodiscard]] Result<std::optional<VirtualSpeed>> read_virtual_speed(TomlTable& table,
                                                                      Machine& machine);
 

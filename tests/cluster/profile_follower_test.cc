@@ -95,6 +95,23 @@ TEST_F(FollowedProfiles, OfVirtualDevicesComeFromOneThatIsStartedAlike) {
   EXPECT_THAT(said_, Not(HasSubstr("measured")));
 }
 
+TEST_F(FollowedProfiles, HaveTheDtypesOfTheClusterFile) {
+  cluster_.machines[0].device_model = "titan-x-pascal";
+  train_.precision = "bf16";
+  computed_ = {{computed_part(cluster_.machines[1], "virtual", model_, train_, {1, 2}), 0},
+               {computed_part(cluster_.machines[2], "virtual", model_, train_, {1, 2}), 0}};
+  Json sent = result();
+  sent["profile"]["devices"][0]["precision"] = "bf16";
+  ProfileFollower follower(cluster_, workers_, computed_, "bf16", known_, options_, log_);
+  ASSERT_TRUE(follower.on_event(0, sent).ok());
+  const auto profile = follower.finish(2);
+  ASSERT_TRUE(profile.ok()) << describe(profile.error());
+  EXPECT_EQ(profile->find("m0", "virtual")->compute_dtype, "fp32");
+  EXPECT_EQ(profile->find("m0", "virtual")->precision, "bf16");
+  EXPECT_EQ(profile->find("m1", "virtual")->compute_dtype, "bf16");
+  EXPECT_EQ(profile->find("m1", "virtual")->precision, "bf16");
+}
+
 TEST_F(FollowedProfiles, CountTheMemoryOfMachinesWithoutAWorker) {
   const Json memory = {
       {"event", "memory"}, {"bytes", 4 * kGib}, {"computer", ""}, {"computer_bytes", 8 * kGib}};

@@ -47,6 +47,25 @@ TEST_F(Imagined, ArePlannedWithAndNamed) {
   EXPECT_THAT(advice.out, HasSubstr("virtual: card (rtx-3060, 4200 Gflop/s)"));
 }
 
+TEST_F(Imagined, HaveTheRateOfThePrecision) {
+  const std::string pair = job_.folder().write("pair.toml", R"(
+[[machine]]
+name = "card"
+device_model = "rtx-3060"
+[[machine]]
+name = "old"
+device_model = "titan-x-pascal"
+)");
+  const Outcome plan = motley(
+      {"plan", config_, "--cluster", pair, "--set", "train.precision=bf16", "--stages", "2"});
+  ASSERT_EQ(plan.status, 0) << plan.err;
+  EXPECT_THAT(plan.out, HasSubstr("virtual   card (rtx-3060, 10900 Gflop/s in bf16), old "
+                                  "(titan-x-pascal, 5700 Gflop/s): computed"));
+  EXPECT_THAT(plan.out, HasSubstr("bf16 on card/virtual; fp32 on old/virtual"));
+  EXPECT_THAT(plan.out, HasSubstr("note      old: no bf16 there, so it is planned at the rate of "
+                                  "fp32\n"));
+}
+
 TEST_F(Imagined, AreSaidToBeSoAmongDevices) {
   const Outcome listed = motley(with_cluster({"devices"}));
   EXPECT_EQ(listed.status, 0) << listed.err;

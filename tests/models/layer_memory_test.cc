@@ -19,35 +19,47 @@ namespace {
 // samples.
 constexpr std::int64_t kRandomBytesMax = 32;
 
-AttentionPath path_of(const ModelConfig& config, c10::Device device, bool plain_operations) {
-  if (!plain_operations) return AttentionPath::kExplicit;
+struct TestedLayers {
+  c10::Device device = c10::kCPU;
+  bool plain_operations = false;
+  at::ScalarType products = at::kFloat;
+};
+
+AttentionPath path_of(const ModelConfig& config, const TestedLayers& tested) {
+  if (!tested.plain_operations) return AttentionPath::kExplicit;
   LayerContext context;
   context.model = config;
-  context.device = device;
-  return make_attention_core(context, at::kFloat)->path();
+  context.device = tested.device;
+  return make_attention_core(context, tested.products)->path();
 }
 
 // Compares the memory that each layer of the model saves for three samples with the formula.
-void expect_formulae_hold(const ModelConfig& config, c10::Device device, bool plain_operations) {
+void expect_formulae_hold(const ModelConfig& config, const TestedLayers& tested) {
   constexpr int kSamples = 3;
   const ModelSpec model = describe_model(config).value();
   const MicroContext micro{1, 1, 0, true};
-  const AttentionPath path = path_of(config, device, plain_operations);
+  const AttentionPath path = path_of(config, tested);
+  const bool rounds = tested.plain_operations;  // the CPU's own layers keep fp32 between products
+  const auto value_bytes =
+      static_cast<std::int64_t>(c10::elementSize(rounds ? tested.products : at::kFloat));
   for (int layer = 0; layer < static_cast<int>(model.layers.size()); ++layer) {
     LayerChain chain(config, model, layer, layer + 1,
-                     {.device = device, .plain_operations = plain_operations});
-    const at::Tensor tokens = some_tokens(config, kSamples, 1).to(device);
-    at::Tensor x = input_of(config, layer, kSamples).to(device);
+                     {.device = tested.device,
+                      .plain_operations = tested.plain_operations,
+                      .products = tested.products});
+    const at::Tensor tokens = some_tokens(config, kSamples, 1).to(tested.device);
+    at::Tensor x = input_of(config, layer, kSamples).to(tested.device);
     at::Tensor y;
     if (chain.ends_in_loss()) {
       static_cast<void>(chain.forward_loss(std::move(x), tokens, micro));
     } else {
       y = chain.forward(std::move(x), micro);
     }
-    LayerMemory expected = native_layer_memory(model, layer, path);
-    if (plain_operations && chain.ends_in_loss()) {
+    LayerMemory expected = native_layer_memory(model, layer, path, value_bytes);
+    if (tested.plain_operations && chain.ends_in_loss()) {
       // The package's rows of scores are longer than the vocabulary.
-      const std::int64_t more = 4 * config.context * (score_row(config.vocab) - config.vocab);
+      const std::int64_t more =
+          value_bytes * config.context * (score_row(config.vocab) - config.vocab);
       expected.saved_bytes += more;
       expected.queued_bytes += more;
     }
@@ -67,8 +79,10 @@ void expect_formulae_hold(const ModelConfig& config, c10::Device device, bool pl
 TEST(LayerMemory, IsWhatTheLayersKeep) {
   const c10::InferenceMode guard;
   for (const auto& [name, config] : small_models()) {
-    expect_formulae_hold(config, c10::kCPU, /*plain_operations=*/false);
-    expect_formulae_hold(config, tested_device().torch(), /*plain_operations=*/true);
+    for (const at::ScalarType products : {at::kFloat, at::kBFloat16}) {
+      expect_formulae_hold(config, {c10::kCPU, /*plain_operations=*/false, products});
+      expect_formulae_hold(config, {tested_device().torch(), /*plain_operations=*/true, products});
+    }
   }
 }
 

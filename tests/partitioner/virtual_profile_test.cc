@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include "partitioner/search/simulate_plan.h"
+#include "plan/cluster/device_models.h"
+#include "plan/cluster/virtual_numbers.h"
 #include "tests/support/property.h"
 
 namespace motley {
@@ -95,6 +97,58 @@ TEST(VirtualProfile, CoversEveryLayerAtEverySize) {
     EXPECT_EQ(samples[1].micro_batch, 8);
     EXPECT_EQ(samples[1].saved_bytes, 8 * samples[0].saved_bytes);
     EXPECT_TRUE(samples[0].split.has_value());
+  }
+}
+
+// In bf16 a device saves values of two bytes beside its layers' inputs and norms in fp32, and holds
+// a rounded copy of the parameters; its times follow from its rate alone.
+TEST(VirtualProfile, CountsRoundedValues) {
+  const ModelSpec model = describe_model(gpt2(2, 64)).value();
+  const DeviceProfile fp32 = virtual_profile(model, {.gflops = 50}, {}, {2});
+  const DeviceProfile bf16 = virtual_profile(
+      model, {.gflops = 50}, {.product_bytes = 2, .rounds_intermediates = true}, {2});
+  EXPECT_EQ(fp32.rounded_bytes_per_parameter, 0);
+  EXPECT_EQ(bf16.rounded_bytes_per_parameter, 2);
+  EXPECT_EQ(bf16.optimizer_s_per_parameter, fp32.optimizer_s_per_parameter);
+  const std::string& mlp = model.layers[2].signature;
+  const LayerSample& wide = fp32.layers.at(mlp).front();
+  const LayerSample& rounded = bf16.layers.at(mlp).front();
+  constexpr std::int64_t kValues = 5 * 64 * 64;  // of a sample
+  EXPECT_EQ(rounded.saved_bytes, wide.saved_bytes - 2 * 2 * kValues);
+  EXPECT_EQ(rounded.split->queued_bytes, wide.split->queued_bytes / 2);
+  EXPECT_EQ(rounded.forward_s, wide.forward_s);
+}
+
+// A processor rounds the factors of its products alone.
+TEST(VirtualProfile, KeepsIntermediateValuesOfProcessorsInFp32) {
+  const ModelSpec model = describe_model(gpt2(2, 64)).value();
+  const DeviceProfile fp32 = virtual_profile(model, {.gflops = 50}, {}, {2});
+  const DeviceProfile bf16 = virtual_profile(model, {.gflops = 50}, {.product_bytes = 2}, {2});
+  EXPECT_EQ(bf16.rounded_bytes_per_parameter, 2);
+  for (const auto& [signature, samples] : fp32.layers) {
+    EXPECT_EQ(bf16.layers.at(signature)[0].saved_bytes, samples[0].saved_bytes);
+  }
+}
+
+// Alone with a fast link, and in each precision, every device of the table gets a plan.
+TEST(VirtualProfile, IsPlannedForEveryDeviceModel) {
+  const ModelSpec model = describe_model(gpt2(2, 64)).value();
+  for (const DeviceModel& known : device_models()) {
+    for (const char* precision : {"fp32", "bf16", "fp16"}) {
+      Cluster cluster = one_machine({});
+      cluster.machines[0].virtual_speed.reset();
+      cluster.machines[0].device_model = known.name;
+      const VirtualNumbers numbers = virtual_numbers(cluster.machines[0], precision);
+      VirtualJob job{.global_batch = 4, .moments_per_parameter = 2};
+      job.product_bytes = product_bytes(numbers);
+      job.rounds_intermediates = numbers.rounds_intermediates;
+      PlanOptions options;
+      options.global_batch = job.global_batch;
+      options.process_state.moments_per_parameter = job.moments_per_parameter;
+      const auto plan = make_plan(model, cluster, profile_of(model, numbers.speed, job), options);
+      ASSERT_TRUE(plan.ok()) << known.name << ": " << describe(plan.error());
+      EXPECT_GT(plan->predicted_step_s, 0) << known.name;
+    }
   }
 }
 

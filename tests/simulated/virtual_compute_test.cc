@@ -103,7 +103,7 @@ TEST(VirtualCompute, WaitsTwiceForForwardWhereItIsComputedAgain) {
   plan.chunks[0].recompute = true;
   double forward_s = 0;
   for (const auto& [signature, samples] :
-       profile_in_job(model, kSpeed, eight_samples(), {1}).layers) {
+       virtual_profile(model, kSpeed, virtual_job(eight_samples(), model), {1}).layers) {
     const auto has = [&](const LayerSpec& layer) { return layer.signature == signature; };
     forward_s +=
         samples[0].forward_s * static_cast<double>(std::ranges::count_if(model.layers, has));

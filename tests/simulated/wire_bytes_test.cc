@@ -121,7 +121,7 @@ std::vector<double> simulated(const Plan& plan, const ModelSpec& model) {
     Machine& machine = cluster.machines.emplace_back();
     machine.name = "rank" + std::to_string(r);
     machine.devices = {"virtual"};
-    DeviceProfile device = profile_in_job(model, kSpeed, eight_samples(), {1});
+    DeviceProfile device = virtual_profile(model, kSpeed, virtual_job(eight_samples(), model), {1});
     device.machine = machine.name;
     device.device = "virtual";
     for (const char* codec : {"none", "fp16", "int8", "int4"}) {

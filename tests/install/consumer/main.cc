@@ -10,6 +10,7 @@
 #include "partitioner/search/planner.h"
 #include "plan/cluster.h"
 #include "plan/cluster/cluster_file.h"
+#include "plan/cluster/virtual_numbers.h"
 #include "run_config/config_io.h"
 
 namespace {
@@ -59,7 +60,8 @@ int main(int argc, char** argv) {
   motley::Profile profile;
   for (const motley::Machine& machine : cluster->machines) {
     motley::DeviceProfile device = motley::virtual_profile(
-        *model, *machine.virtual_speed, {.global_batch = options->global_batch}, {1, 4, 16});
+        *model, motley::virtual_numbers(machine, config->config.train.precision).speed,
+        {.global_batch = options->global_batch}, {1, 4, 16});
     device.machine = machine.name;
     device.device = machine.devices.front();
     device.codecs["none"] = {};
