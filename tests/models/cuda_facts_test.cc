@@ -33,6 +33,16 @@ TEST(WhyNoCard, ALibTorchForProcessorsIsTheCauseOnlyWhereACardIsShown) {
   EXPECT_TRUE(with.is_shown);
 }
 
+TEST(WhyNoCard, AnAmdGpuIsNamedWhereThereIsNoOther) {
+  const DeviceProblem amd = no_card_problem({.library_problem = kNoLibrary, .has_amd_gpu = true});
+  EXPECT_THAT(amd.cause, AllOf(HasSubstr("an AMD GPU"), HasSubstr("libtorch_hip")));
+  EXPECT_THAT(amd.remedy, HasSubstr("docs/devices.md"));
+  EXPECT_TRUE(amd.is_shown);
+  const DeviceProblem both =
+      no_card_problem({.library_problem = kNoLibrary, .visible_gpus = 1, .has_amd_gpu = true});
+  EXPECT_THAT(both.cause, HasSubstr("an NVIDIA GPU"));
+}
+
 TEST(WhyNoCard, ALibraryThatAnotherOneNeedsIsNamed) {
   const DeviceProblem problem = no_card_problem(
       {.library_problem =

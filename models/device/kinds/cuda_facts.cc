@@ -38,6 +38,12 @@ DeviceProblem why_library_is_closed(const CudaFacts& facts) {
     return {fmt::format("LibTorch's library for CUDA lacks another one: {}", facts.library_problem),
             "install the CUDA libraries that this LibTorch was built for", facts.visible_gpus > 0};
   }
+  if (facts.visible_gpus == 0 && facts.has_amd_gpu) {
+    return {
+        "the system has an AMD GPU, which Motley does not use yet: it opens libtorch_cuda, and "
+        "LibTorch for ROCm has libtorch_hip instead",
+        "use \"cpu\"; docs/devices.md says what is known of AMD GPUs", true};
+  }
   if (facts.visible_gpus == 0) {
     return {"the system has no NVIDIA GPU",
             "use \"cpu\"; if there is a GPU, check that `nvidia-smi` lists it"};

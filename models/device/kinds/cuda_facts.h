@@ -35,6 +35,7 @@ struct CudaFacts {
   int driver = 0;               // the latest CUDA that the driver supports; 0 = no driver
   int visible_gpus = 0;         // that the system lists, with or without a driver
   bool are_hidden = false;      // CUDA_VISIBLE_DEVICES restricts them
+  bool has_amd_gpu = false;     // with the driver of AMD's ROCm
 };
 
 // Why LibTorch finds no card.

@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <array>
 #include <cstddef>
@@ -50,7 +51,8 @@ CudaFacts query_cuda(const std::string& library_problem) {
           .runtime = version_of("cudaRuntimeGetVersion"),
           .driver = version_of("cudaDriverGetVersion"),
           .visible_gpus = visible_nvidia_gpus(),
-          .are_hidden = std::getenv("CUDA_VISIBLE_DEVICES") != nullptr};
+          .are_hidden = std::getenv("CUDA_VISIBLE_DEVICES") != nullptr,
+          .has_amd_gpu = ::access("/dev/kfd", F_OK) == 0};
 }
 
 std::optional<DeviceMemoryInfo> cuda_memory_info() {
