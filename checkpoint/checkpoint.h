@@ -73,6 +73,8 @@ struct CheckpointState {
   std::optional<PlanFingerprint> plan = {};
   std::optional<GradientScale> gradient_scale = {};  // only of runs in fp16
   std::optional<EvaluationRecord> evaluations = {};  // only of runs that compare evaluations
+  // [island] terms of the loss in the round so far; only of rounds with overlap.
+  std::vector<double> round_tokens = {};
 };
 
 // One rank's part of a checkpoint.
@@ -81,6 +83,10 @@ struct Shard {
   WrittenFile model;
   WrittenFile optimizer;
 };
+
+// CheckpointState::round_tokens of an object that may have them; kCorrupt if they are malformed.
+[[nodiscard]] Result<std::vector<double>> round_tokens_from_json(const Json& json,
+                                                                 const std::string& source);
 
 [[nodiscard]] Json shard_to_json(const Shard& shard);
 [[nodiscard]] Result<Shard> shard_from_json(const Json& json, const std::string& source);

@@ -121,6 +121,7 @@ Result<CheckpointState> state_from_json(const Json& json, const std::string& sou
   if (json.contains("evaluations")) {
     MOTLEY_ASSIGN(state.evaluations, evaluation_record_from_json(json["evaluations"], source));
   }
+  MOTLEY_ASSIGN(state.round_tokens, round_tokens_from_json(json, source));
   return state;
 }
 
@@ -137,6 +138,19 @@ std::string parameter_hash(const std::map<std::string, std::string>& tensor_hash
     hasher.add(fmt::format("{} {}\n", hash, name));
   }
   return hasher.hex();
+}
+
+Result<std::vector<double>> round_tokens_from_json(const Json& json, const std::string& source) {
+  std::vector<double> tokens;
+  const auto list = json.find("round_tokens");
+  if (list == json.end()) return tokens;
+  for (const Json& each : *list) {
+    MOTLEY_ASSIGN(const double count,
+                  json_get<double>({{"round_tokens", each}}, "round_tokens", source));
+    if (!(count >= 0)) return damaged_checkpoint(source, "key 'round_tokens' has a negative count");
+    tokens.push_back(count);
+  }
+  return tokens;
 }
 
 Json written_file_to_json(const WrittenFile& file) {
@@ -202,6 +216,7 @@ std::string format_manifest(const Manifest& manifest) {
     json["gradient_scale"] = gradient_scale_to_json(*state.gradient_scale);
   }
   if (state.evaluations) json["evaluations"] = evaluation_record_to_json(*state.evaluations);
+  if (!state.round_tokens.empty()) json["round_tokens"] = state.round_tokens;
   std::string text = json.dump(2, ' ', false, Json::error_handler_t::replace);
   text.resize(text.size() - 2);  // without the closing "\n}"
   const std::string hash = hash128_hex(std::as_bytes(std::span(text)));

@@ -194,6 +194,7 @@ auto rounds_table(const Plan& plan) {
   return json::table<RoundsPlan>(
       json::required("islands", &RoundsPlan::islands, json::list(island, 2, kRanksMax)),
       json::required("steps", &RoundsPlan::steps, json::whole(1, kRoundStepsMax)),
+      json::optional("overlap_steps", &RoundsPlan::overlap_steps, json::whole(0, kRoundStepsMax)),
       json::required("start_steps", &RoundsPlan::start_steps, json::whole(0)),
       json::optional("start_island", &RoundsPlan::start_island, json::whole(-1, kRanksMax)),
       json::required("codec", &RoundsPlan::codec, json::word(kCodecOthers)),
@@ -205,7 +206,7 @@ Result<void> check_rounds(const JsonFields& fields, const Plan& plan) {
   if (!plan.rounds) return {};
   std::vector<std::vector<Rank>> owners;
   for (const ChunkPlan& chunk : plan.chunks) owners.push_back(micro_batch_owners(chunk));
-  const std::string problem = islands_problem(*plan.rounds, plan.rank_count(), owners);
+  const std::string problem = rounds_problem(*plan.rounds, plan.rank_count(), owners);
   return problem.empty() ? Result<void>() : fields.bad("rounds", problem);
 }
 
@@ -311,6 +312,8 @@ std::uint64_t plan_hash(const Plan& plan) {
                         rounds.start_steps, rounds.start_island, counted(rounds.codec),
                         rounds.outer_lr, rounds.outer_momentum);
     for (const int island : islands_by_rank(plan.rounds)) text += fmt::format(" {}", island);
+    // Plans without overlap have the hash of versions that did not know it.
+    if (rounds.overlap_steps > 0) text += fmt::format(" overlap {}", rounds.overlap_steps);
   }
   return hash64(text);
 }

@@ -37,6 +37,7 @@ Json shard_event(const ShardMessage& message) {
   if (state.evaluations) {
     event["evaluations"] = evaluation_record_to_json(*state.evaluations);
   }
+  if (!state.round_tokens.empty()) event["round_tokens"] = state.round_tokens;
   return event;
 }
 
@@ -55,6 +56,7 @@ Result<ShardMessage> read_shard_event(const Json& event) {
   if (const auto record = event.find("evaluations"); record != event.end()) {
     MOTLEY_ASSIGN(state.evaluations, evaluation_record_from_json(*record, kSource));
   }
+  MOTLEY_ASSIGN(state.round_tokens, round_tokens_from_json(event, kSource));
   const auto shard = event.find("shard");
   if (shard == event.end()) return malformed("it has no shard");
   MOTLEY_ASSIGN(message.shard, shard_from_json(*shard, kSource));

@@ -84,6 +84,8 @@ struct TrainConfig {
 struct ParallelConfig {
   // off | auto | steps of a round; changes the result.
   std::string rounds = "off";
+  // auto | off | steps during which the all-reduces of a round run; changes the result.
+  std::string rounds_overlap = "auto";
   std::string schedule = "auto";   // auto | gpipe | 1f1b | split
   std::vector<std::int64_t> cuts;  // layers at which stages 1, 2, … begin; empty = automatic
   bool replicas = true;            // whether several devices may share a stage

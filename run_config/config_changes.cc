@@ -33,9 +33,9 @@ constexpr std::array<std::string_view, 17> kKeysWithoutEffect = {"model.path",
                                                                  "run.trace_steps",
                                                                  "run.tensorboard"};
 
-constexpr std::array<std::string_view, 4> kKeysOfRounds = {"train.synchronous_start",
-                                                           "train.outer_lr", "train.outer_momentum",
-                                                           "compression.pseudo_gradients"};
+constexpr std::array<std::string_view, 5> kKeysOfRounds = {
+    "train.synchronous_start", "train.outer_lr", "train.outer_momentum", "parallel.rounds_overlap",
+    "compression.pseudo_gradients"};
 
 // These keys together determine the end of the learning-rate schedule
 // (run_config/schedule_length.h).

@@ -200,6 +200,11 @@ std::vector<ConfigEntry> make_entries() {
        {},
        "local training in rounds (DiLoCo) where links are too slow for a synchronisation in each "
        "step: the number of steps of a round, auto = if the plan gains 20 % or more, or off"},
+      {"parallel.rounds_overlap",
+       kParallel<&ParallelConfig::rounds_overlap>,
+       {},
+       "with parallel.rounds: the number of steps of the next round during which a round is "
+       "synchronised, auto = the planner chooses, or off"},
       {"parallel.schedule", kParallel<&ParallelConfig::schedule>, Choices{schedule_choices()},
        "order of micro-batches on the stages"},
       {"parallel.cuts", kParallel<&ParallelConfig::cuts>, IntegerRange{1, 1 << 20},

@@ -184,6 +184,21 @@ std::optional<Conflict> rounds_conflict(const Config& config) {
                     "it is off, auto, or the number of steps of a round",
                     "set parallel.rounds to off, auto or a number such as 30"};
   }
+  const std::string& overlap = config.parallel.rounds_overlap;
+  const auto steps = parse_rounds_choice(overlap);
+  if (!steps) {
+    return Conflict{"parallel.rounds_overlap", "",
+                    fmt::format("parallel.rounds_overlap cannot be '{}'", overlap),
+                    "it is off, auto, or a number of steps",
+                    "set parallel.rounds_overlap to off, auto or a number such as 15"};
+  }
+  if (choice->steps > 0 && steps->steps >= choice->steps) {
+    return Conflict{
+        "parallel.rounds_overlap", "parallel.rounds",
+        "a round is synchronised during fewer steps than it has",
+        fmt::format("parallel.rounds_overlap is {}, parallel.rounds is {}", overlap, asked),
+        fmt::format("set parallel.rounds_overlap to auto or to at most {}", choice->steps - 1)};
+  }
   if (choice->is_off() || config.train.ema == 0) return std::nullopt;
   return Conflict{"parallel.rounds", "train.ema",
                   "an exponential average of the weights does not go with rounds",

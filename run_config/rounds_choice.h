@@ -1,5 +1,6 @@
 // The choice of parallel.rounds: synchronous steps, rounds of a given number of steps, or whichever
-// the planner expects to be faster.
+// the planner expects to be faster. And of parallel.rounds_overlap in the same form: none, a given
+// number of steps, or the planner's choice.
 #pragma once
 
 #include <charconv>

@@ -69,6 +69,7 @@ VirtualCompute::VirtualCompute(const TrainConfig& train,
                                std::unique_ptr<WaitTime> time)
     : micro_batch_(plan.micro_batch),
       moments_per_parameter_(moments_per_parameter(train)),
+      overlaps_rounds_(plan.rounds && plan.rounds->overlap_steps > 0),
       cost_(device_costs(model, speed, virtual_job(train, model), plan.micro_batch)),
       clock_(std::move(time)),
       noise_(static_cast<std::uint64_t>(train.seed) + static_cast<std::uint64_t>(self.value)) {
@@ -122,8 +123,12 @@ VirtualCompute::VirtualCompute(const TrainConfig& train,
       }
     }
     if (planned.replicas.size() > 1) chunk->sum = make_sum(summed);
+    if (overlaps_rounds_)
+      pseudo_gradients_[ChunkId{static_cast<std::int32_t>(chunks_.size()) - 1}] = make_sum(summed);
     chunks_.back() = std::move(chunk);
   }
+  if (overlaps_rounds_ && tied_) tied_pseudo_gradient_ = make_sum(tied_->values().size());
+  adopt();
   targets_.resize(static_cast<std::size_t>(micro_batch_ * model.sample.target.count()));
   for (std::size_t i = 0; i < targets_.size(); ++i) {
     targets_[i] = static_cast<std::int32_t>(static_cast<std::int64_t>(i) %
@@ -143,7 +148,11 @@ bool VirtualCompute::fill_piece() {
   for (const auto& chunk : chunks_) {
     if (chunk != nullptr && chunk->sum.fill_piece(noise_, stream)) return true;
   }
-  return tied_ != nullptr && tied_->fill_piece(noise_, stream);
+  if (tied_ != nullptr && tied_->fill_piece(noise_, stream)) return true;
+  for (auto& [chunk, values] : pseudo_gradients_) {
+    if (values.fill_piece(noise_, stream)) return true;
+  }
+  return tied_pseudo_gradient_.fill_piece(noise_, stream);
 }
 
 void VirtualCompute::pass(double seconds) {
@@ -244,7 +253,23 @@ std::span<float> VirtualCompute::tied_gradient() {
   return tied_->values();
 }
 
+void VirtualCompute::offer() {
+  const auto stream = static_cast<std::uint64_t>(position_.step);
+  for (auto& [chunk, values] : pseudo_gradients_) values.fill_down_to(0, noise_, stream);
+  tied_pseudo_gradient_.fill_down_to(0, noise_, stream);
+}
+
+void VirtualCompute::adopt() {
+  for (auto& [chunk, values] : pseudo_gradients_) values.begin();
+  tied_pseudo_gradient_.begin();
+}
+
+std::span<float> VirtualCompute::pseudo_gradients(ChunkId chunk) {
+  return overlaps_rounds_ ? pseudo_gradients_[chunk].values() : gradients(chunk);
+}
+
 std::span<float> VirtualCompute::tied_pseudo_gradient() {
+  if (overlaps_rounds_) return tied_pseudo_gradient_.values();
   return tied_ ? tied_->values() : std::span<float>();
 }
 

@@ -10,6 +10,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -66,16 +67,15 @@ class VirtualCompute final : public StageCompute,
   std::span<float> tied_gradient() override;
   void end_tied_gradient() override;
 
-  // The noise that stands for gradients also stands for pseudo-gradients.
+  // The noise that stands for gradients also stands for pseudo-gradients; with overlap, noise of
+  // their own.
   void begin_round() override {}
 
-  void offer() override {}
-
-  std::span<float> pseudo_gradients(ChunkId chunk) override { return gradients(chunk); }
-
+  void offer() override;
+  std::span<float> pseudo_gradients(ChunkId chunk) override;
   std::span<float> tied_pseudo_gradient() override;
 
-  void adopt() override {}
+  void adopt() override;
 
   // Parameters and moments.
   [[nodiscard]] int start_arrays() const override { return 1 + moments_per_parameter_; }
@@ -107,11 +107,15 @@ class VirtualCompute final : public StageCompute,
 
   const int micro_batch_;
   const int moments_per_parameter_;
+  const bool overlaps_rounds_;
   const CostModel cost_;  // with this device as its only slot
   DeviceClock clock_;
   const Noise noise_;
   std::vector<std::unique_ptr<Chunk>> chunks_;  // [ChunkId]; null if not on this rank
   std::unique_ptr<ReducedGradient> tied_;       // null unless shared with other ranks
+  // While all-reduces of a round run, steps use the values above. Empty without overlap.
+  std::map<ChunkId, ReducedGradient> pseudo_gradients_;
+  ReducedGradient tied_pseudo_gradient_;
   std::vector<std::int32_t> targets_;
   std::vector<BoundarySize> boundaries_;  // [ChunkId], after the chunk
   BatchPosition position_;

@@ -299,6 +299,7 @@ std::vector<StageState::Updated> StageState::updated() const {
                        .is_tied = entry.spec.name == tied_parameter_,
                        .is_first = entry.is_first && !entry.spec.tied_use,
                        .is_counted = entry.is_counted && !entry.spec.tied_use,
+                       .island = entry.island,
                        .member = entry.member,
                        .members = entry.members});
   }

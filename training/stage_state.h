@@ -124,6 +124,7 @@ class StageState final : public StageGradients, public OptimizedState {
     bool is_tied = false;                 // a use of the tied parameter
     bool is_first = true;                 // as HeldParameter
     bool is_counted = true;
+    int island = 0;
     int member = 0;
     int members = 1;
   };

@@ -87,7 +87,8 @@ std::optional<std::string> plan_change(const PlanFingerprint& saved, const PlanF
 bool have_same_rounding(const Plan& a, const Plan& b) {
   if (a.rounds.has_value() != b.rounds.has_value()) return false;
   if (a.rounds && (a.rounds->steps != b.rounds->steps || a.rounds->codec != b.rounds->codec ||
-                   a.rounds->start_steps != b.rounds->start_steps)) {
+                   a.rounds->start_steps != b.rounds->start_steps ||
+                   a.rounds->overlap_steps != b.rounds->overlap_steps)) {
     return false;
   }
   // [layer][machine][replica]: micro-batches

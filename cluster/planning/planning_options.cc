@@ -76,13 +76,16 @@ Result<std::optional<RoundOptions>> round_options(const Config& config) {
   const char* const key = "compression.pseudo_gradients";
   const auto codec = make_gradient_codec({.chain = config.compression.pseudo_gradients});
   if (!codec.ok()) return with_key(codec.error(), key);
-  return std::optional(RoundOptions{.steps = choice.steps,
-                                    .train_steps = config.train.steps,
-                                    .synchronous_start = config.train.synchronous_start,
-                                    .warmup_steps = config.train.warmup_steps,
-                                    .codec = config.compression.pseudo_gradients,
-                                    .outer_lr = config.train.outer_lr,
-                                    .outer_momentum = config.train.outer_momentum});
+  const RoundsChoice overlap = *parse_rounds_choice(config.parallel.rounds_overlap);
+  return std::optional(
+      RoundOptions{.steps = choice.steps,
+                   .overlap_steps = overlap.is_auto ? std::nullopt : std::optional(overlap.steps),
+                   .train_steps = config.train.steps,
+                   .synchronous_start = config.train.synchronous_start,
+                   .warmup_steps = config.train.warmup_steps,
+                   .codec = config.compression.pseudo_gradients,
+                   .outer_lr = config.train.outer_lr,
+                   .outer_momentum = config.train.outer_momentum});
 }
 
 }  // namespace

@@ -73,12 +73,14 @@ Result<std::optional<SaveOutcome>> CheckpointCommitter::add_shard(int rank, cons
   state.optimizer_updates = message.state.optimizer_updates;
   state.gradient_scale = message.state.gradient_scale;
   state.evaluations = message.state.evaluations;
+  state.round_tokens = message.state.round_tokens;
   Open& open = open_[state.step];
   if (!open.state) open.state = state;
   if (open.state->samples != state.samples || open.state->tokens != state.tokens ||
       open.state->optimizer_updates != state.optimizer_updates ||
       open.state->gradient_scale != state.gradient_scale ||
-      open.state->evaluations != state.evaluations) {
+      open.state->evaluations != state.evaluations ||
+      open.state->round_tokens != state.round_tokens) {
     return Error{
         ErrorCode::kInternal,
         fmt::format("rank {} saved step {} in a different state from its peers", rank, state.step),

@@ -44,7 +44,9 @@ class SearchObserver {
 
 // Rounds of local training (plan/rounds/rounds_plan.h).
 struct RoundOptions {
-  std::int64_t steps = 0;        // of a round; 0 = to choose, if rounds pay at all
+  std::int64_t steps = 0;  // of a round; 0 = to choose, if rounds pay at all
+  // RoundsPlan::overlap_steps; nullopt = to choose.
+  std::optional<std::int64_t> overlap_steps = {};
   bool is_required = true;       // with a given number of steps: whether a plan without is an error
   std::int64_t train_steps = 0;  // of the training
   double synchronous_start = 0;  // share of them before the first round
@@ -88,11 +90,15 @@ struct PlanOptions {
 // Of a parameter's state in rounds (training/rounds/outer_optimizer.h): anchor, velocity and
 // pseudo-gradient. Its residual is counted as that of an all-reduce.
 inline constexpr int kRoundFloatsPerParameter = 3;
+// The offered parameters, if steps overlap the all-reduces.
+inline constexpr int kOverlapFloatsPerParameter = 1;
 
 // What the plan's processes hold: with rounds, their state beside the optimizer's.
 [[nodiscard]] inline ResidentState process_state_of(const PlanOptions& options, const Plan& plan) {
   ResidentState state = options.process_state;
-  if (plan.rounds) state.moments_per_parameter += kRoundFloatsPerParameter;
+  if (!plan.rounds) return state;
+  state.moments_per_parameter += kRoundFloatsPerParameter;
+  if (plan.rounds->overlap_steps > 0) state.moments_per_parameter += kOverlapFloatsPerParameter;
   return state;
 }
 

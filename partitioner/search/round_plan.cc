@@ -19,6 +19,41 @@ namespace {
 constexpr std::int64_t kLeastRounds = 15;
 // The lengths of a round to choose from.
 constexpr std::int64_t kRoundSteps[] = {10, 30, 60};
+// With overlap, all-reduces of a round should cost next to nothing.
+constexpr double kHidden = 1000;
+
+// Of a link that was planned as faster by that factor; 0 stays unknown.
+std::int64_t true_mbps(std::int64_t planned, double factor) {
+  return planned == 0
+             ? 0
+             : std::max<std::int64_t>(1, std::llround(static_cast<double>(planned) / factor));
+}
+
+// The overlaps to choose from, ascending: shares of a round.
+std::vector<std::int64_t> overlaps_of(const RoundOptions& rounds, std::int64_t steps) {
+  if (rounds.overlap_steps) return {*rounds.overlap_steps};
+  std::vector<std::int64_t> overlaps = {0, (steps + 3) / 4, steps / 2, 3 * steps / 4};
+  std::erase_if(overlaps, [&](std::int64_t overlap) { return overlap >= steps; });
+  std::ranges::sort(overlaps);
+  overlaps.erase(std::ranges::unique(overlaps).begin(), overlaps.end());
+  return overlaps;
+}
+
+Cluster sped_up(Cluster cluster, double factor) {
+  cluster.network.bandwidth_bytes_per_s *= factor;
+  for (LinkOverride& link : cluster.links) link.speed.bandwidth_bytes_per_s *= factor;
+  return cluster;
+}
+
+Profile sped_up(Profile profile, double factor) {
+  for (DeviceProfile& device : profile.devices) {
+    for (auto& [name, sample] : device.codecs) {
+      sample.encode_s_per_float /= factor;
+      sample.decode_s_per_float /= factor;
+    }
+  }
+  return profile;
+}
 
 // The share asked for, but at least twice the warm-up of the learning rate: rounds that begin while
 // parameters still move fast end with a higher loss. A whole number of rounds, so that rounds end
@@ -83,8 +118,52 @@ class RoundSearch {
               const std::optional<Plan>& single)
       : model_(model), cluster_(cluster), profile_(profile), options_(options), single_(single) {}
 
-  // nullopt if fewer than two machines hold the model.
+  // The best plan with rounds of that many steps: without overlap, and with each overlap, for which
+  // links count less. nullopt if fewer than two machines hold the model.
   Result<std::optional<RoundsFound>> with_steps(std::int64_t steps) const {
+    const std::vector<std::int64_t> overlaps = overlaps_of(*options_.rounds, steps);
+    std::optional<RoundsFound> best;
+    if (overlaps.front() == 0) {
+      MOTLEY_ASSIGN(best, with_overlaps(steps, static_cast<double>(steps), {0}));
+    }
+    if (overlaps.back() > 0) {
+      MOTLEY_ASSIGN(auto found,
+                    with_overlaps(steps, kHidden * static_cast<double>(steps), overlaps));
+      if (found && (!best || time_s(*found) < time_s(*best))) best = std::move(found);
+    }
+    return best;
+  }
+
+  // The time of the training to the loss of synchronous training.
+  [[nodiscard]] double time_s(const RoundsFound& found) const {
+    const Plan& plan = found.planning.plan;
+    const RoundsPlan& rounds = *plan.rounds;
+    const auto rest = static_cast<double>(options_.rounds->train_steps - rounds.start_steps);
+    return found.start_s + rest * plan.predicted_step_s *
+                               token_factor(rounds.steps,
+                                            round_count(*options_.rounds, rounds.steps),
+                                            rounds.overlap_steps);
+  }
+
+  // The best length of a round, without looking at synchronous plans.
+  Result<std::optional<RoundsFound>> best() const {
+    const RoundOptions& rounds = *options_.rounds;
+    std::optional<RoundsFound> best;
+    for (const std::int64_t steps : kRoundSteps) {
+      if (steps <= rounds.overlap_steps.value_or(0)) continue;
+      if (round_count(rounds, steps) < kLeastRounds) break;
+      if (!options_.may_continue(best ? best->planning.plan.predicted_step_s : 0)) break;
+      MOTLEY_ASSIGN(auto found, with_steps(steps));
+      if (found && (!best || time_s(*found) < time_s(*best))) best = std::move(found);
+    }
+    return best;
+  }
+
+ private:
+  // The best of the overlaps, with the devices and shares that are best on links and with codecs
+  // faster by that factor.
+  Result<std::optional<RoundsFound>> with_overlaps(
+      std::int64_t steps, double factor, const std::vector<std::int64_t>& overlaps) const {
     const RoundOptions& rounds = *options_.rounds;
     PlanOptions options = options_;
     options.rounds.reset();
@@ -93,8 +172,10 @@ class RoundSearch {
     options.gradient_codecs = {rounds.codec};
     options.coarser.clear();
     options.process_state.moments_per_parameter += kRoundFloatsPerParameter;
-    auto found = plan_in_full(model_, spread_over_round(cluster_, steps),
-                              spread_over_round(profile_, steps), options);
+    if (overlaps.back() > 0)
+      options.process_state.moments_per_parameter += kOverlapFloatsPerParameter;
+    auto found =
+        plan_in_full(model_, sped_up(cluster_, factor), sped_up(profile_, factor), options);
     if (!found.ok()) {
       if (found.error().code == ErrorCode::kInfeasible) return std::optional<RoundsFound>();
       return found.error();
@@ -114,34 +195,20 @@ class RoundSearch {
                              .codec = rounds.codec,
                              .outer_lr = rounds.outer_lr,
                              .outer_momentum = momentum_of(rounds, steps)};
+    for (RankPlan& rank : plan.ranks) rank.link_mbps = true_mbps(rank.link_mbps, factor);
     RoundsFound made{*std::move(found)};
     choose_start(synchronous.step.step_s, made);
-    return std::optional(std::move(made));
-  }
-
-  // The time of the training to the loss of synchronous training.
-  [[nodiscard]] double time_s(const RoundsFound& found) const {
-    const Plan& plan = found.planning.plan;
-    const auto rest = static_cast<double>(options_.rounds->train_steps - plan.rounds->start_steps);
-    return found.start_s +
-           rest * plan.predicted_step_s *
-               token_factor(plan.rounds->steps, round_count(*options_.rounds, plan.rounds->steps));
-  }
-
-  // The best length of a round, without looking at synchronous plans.
-  Result<std::optional<RoundsFound>> best() const {
-    const RoundOptions& rounds = *options_.rounds;
     std::optional<RoundsFound> best;
-    for (const std::int64_t steps : kRoundSteps) {
-      if (round_count(rounds, steps) < kLeastRounds) break;
-      if (!options_.may_continue(best ? best->planning.plan.predicted_step_s : 0)) break;
-      MOTLEY_ASSIGN(auto found, with_steps(steps));
-      if (found && (!best || time_s(*found) < time_s(*best))) best = std::move(found);
+    for (const std::int64_t overlap : overlaps) {
+      made.planning.plan.rounds->overlap_steps = overlap;
+      MOTLEY_ASSIGN(const SimulatedPlan simulated,
+                    simulate_plan(made.planning.plan, model_, cluster_, profile_, options_));
+      made.planning.plan.predicted_step_s = simulated.step.step_s;
+      if (!best || time_s(made) < time_s(*best)) best = made;
     }
     return best;
   }
 
- private:
   // All islands synchronously, or the best single device alone, whose state is then sent to all.
   void choose_start(double synchronous_step_s, RoundsFound& found) const {
     Plan& plan = found.planning.plan;
@@ -178,49 +245,38 @@ std::string start_text(const Plan& plan) {
   return fmt::format("{} of {} alone", rounds.start_steps, plan.ranks[first.index()].machine);
 }
 
+// ", of which each is sent during the first 15 of the next".
+std::string overlap_text(const RoundsPlan& rounds) {
+  if (rounds.overlap_steps == 0) return "";
+  return fmt::format(", each sent during the first {} of the next", rounds.overlap_steps);
+}
+
 std::string note_of(const Plan& plan, std::int64_t round_count, double synchronous_step_s) {
   const RoundsPlan& rounds = *plan.rounds;
   return fmt::format(
-      "{} islands train locally in rounds of {} steps, after {}: {:.2f} times as many tokens per "
+      "{} islands train locally in rounds of {} steps{}, after {}: {:.2f} times as many tokens per "
       "second as the best synchronous plan ({:.3g} s instead of {:.3g} s a step), for about {:.1f} "
       "% more loss at equal tokens",
-      rounds.islands.size(), rounds.steps, start_text(plan),
+      rounds.islands.size(), rounds.steps, overlap_text(rounds), start_text(plan),
       synchronous_step_s / plan.predicted_step_s, plan.predicted_step_s, synchronous_step_s,
-      100 * expected_loss_increase(rounds.steps, round_count));
+      100 * expected_loss_increase(rounds.steps, round_count, rounds.overlap_steps));
 }
 
 }  // namespace
 
-Cluster spread_over_round(Cluster cluster, std::int64_t steps) {
-  const auto factor = static_cast<double>(steps);
-  cluster.network.bandwidth_bytes_per_s *= factor;
-  for (LinkOverride& link : cluster.links) link.speed.bandwidth_bytes_per_s *= factor;
-  return cluster;
-}
-
-Profile spread_over_round(Profile profile, std::int64_t steps) {
-  const auto factor = static_cast<double>(steps);
-  for (DeviceProfile& device : profile.devices) {
-    device.shared_s_per_float /= factor;
-    for (auto& [name, sample] : device.codecs) {
-      sample.encode_s_per_float /= factor;
-      sample.decode_s_per_float /= factor;
-    }
-  }
-  return profile;
-}
-
-double expected_loss_increase(std::int64_t steps, std::int64_t rounds) {
+double expected_loss_increase(std::int64_t steps, std::int64_t rounds, std::int64_t overlap_steps) {
   constexpr double kPerDoubling = 0.002;
   constexpr double kOfFewRounds = 0.05;
+  constexpr double kOfOverlap = 0.01;
   return kPerDoubling * std::log2(std::max(1.0, static_cast<double>(steps) / 5)) +
-         kOfFewRounds / static_cast<double>(std::max<std::int64_t>(rounds, 1));
+         kOfFewRounds / static_cast<double>(std::max<std::int64_t>(rounds, 1)) +
+         kOfOverlap * static_cast<double>(overlap_steps) / static_cast<double>(steps);
 }
 
-double token_factor(std::int64_t steps, std::int64_t rounds) {
+double token_factor(std::int64_t steps, std::int64_t rounds, std::int64_t overlap_steps) {
   // The loss falls about as the tenth root of the tokens.
   constexpr double kLossExponent = 0.1;
-  return std::pow(1 + expected_loss_increase(steps, rounds), 1 / kLossExponent);
+  return std::pow(1 + expected_loss_increase(steps, rounds, overlap_steps), 1 / kLossExponent);
 }
 
 Result<Planning> with_rounds(const ModelSpec& model,

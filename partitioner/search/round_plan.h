@@ -2,9 +2,10 @@
 // whole model is an island, and the step's micro-batches are divided so that all islands end
 // together.
 //
-// The cost of a round's all-reduce spreads over its steps. A search among data-parallel plans on
-// links and with codecs that are faster by that number of steps therefore finds devices and shares,
-// and its step is the mean step of a round.
+// The cost of a round's all-reduce spreads over its steps, and with overlap the next steps hide
+// most of it. A search among data-parallel plans on links and with codecs that are faster by that
+// number of steps, or more, therefore finds devices and shares. The mean step of a round is then
+// simulated (partitioner/search/simulate_plan.h).
 #pragma once
 
 #include <cstdint>
@@ -18,18 +19,17 @@
 
 namespace motley {
 
-// A cluster and its profile as the mean step of rounds of that many steps sees them: links and
-// codecs are faster by that number.
-[[nodiscard]] Cluster spread_over_round(Cluster cluster, std::int64_t steps);
-[[nodiscard]] Profile spread_over_round(Profile profile, std::int64_t steps);
-
 // The loss at equal tokens above that of synchronous training, as a share, for `rounds` rounds of
-// that many steps: an estimate from measurements of few rounds (docs/measurements.md) and published
-// ones of many.
-[[nodiscard]] double expected_loss_increase(std::int64_t steps, std::int64_t rounds);
+// that many steps, with all-reduces during overlap_steps of them: an estimate from measurements of
+// few rounds (docs/measurements.md) and published ones of many.
+[[nodiscard]] double expected_loss_increase(std::int64_t steps,
+                                            std::int64_t rounds,
+                                            std::int64_t overlap_steps);
 
 // The tokens to an equal loss, relative to those of synchronous training.
-[[nodiscard]] double token_factor(std::int64_t steps, std::int64_t rounds);
+[[nodiscard]] double token_factor(std::int64_t steps,
+                                  std::int64_t rounds,
+                                  std::int64_t overlap_steps);
 
 // By this share the time to an equal loss must be shorter for the planner to choose rounds.
 inline constexpr double kLeastRoundGain = 0.2;

@@ -145,8 +145,11 @@ class Compiler {
       case ActionKind::kStep:
         return compute({optimizer_s_[rank_], 0});
       case ActionKind::kOffer:
+        return for_each_allreduce([this](const AllreduceMessages& sum) {
+          for (std::size_t piece = 0; piece < sum.pieces(); ++piece) send_early(sum, piece);
+        });
       case ActionKind::kAdopt:
-        return;  // priced over whole rounds, not in a step
+        return for_each_allreduce([this](const AllreduceMessages& sum) { reduce(sum); });
     }
   }
 
@@ -203,6 +206,13 @@ class Compiler {
       send_early(sum, piece);
       add_op(OpKind::kCompute, piece_s, 0);
     }
+  }
+
+  // In the order in which islands synchronise. Ranks that take no part have no messages.
+  template <class Use>
+  void for_each_allreduce(const Use& use) const {
+    for (std::size_t c = chunks_; c-- > 0;) use(allreduces_[c]);
+    use(allreduces_.back());
   }
 
   void reduce(const AllreduceMessages& sum) {

@@ -40,6 +40,8 @@ struct StepProgram {
   std::vector<StepMessage> messages;  // by number; those never sent are empty
 };
 
+// O and A are the all-reduces of all chunks, as R and T; a schedule has one kind or the other.
+//
 // draw_seed: if set, each computing time is drawn from the measured distribution instead of its
 // median. REQUIRES: as simulate_step; every codec of the plan was measured.
 [[nodiscard]] StepProgram compile_step(const Schedule& schedule,

@@ -111,7 +111,9 @@ void ActionTimes::add_span(const char* lane, const Part& part, double start_s, d
                   static_cast<int>(part.step)});
 }
 
+// An all-reduce may have begun in an earlier step, before the recording.
 void ActionTimes::add_span(const char* lane, const Action& action, double start_s, double end_s) {
+  start_s = std::max(start_s, record_start_s_);
   add_span(lane, {action, 0, true, position_.training, records(), position_.step}, start_s, end_s);
 }
 

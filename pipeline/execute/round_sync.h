@@ -1,7 +1,7 @@
-// RoundSync: the synchronisation of islands at the end of a round, on one rank: all-reduces of the
-// pseudo-gradients of its chunks over all ranks that hold them, with error feedback. At the end of
-// a start that one island computed alone, its state goes the same way, exactly. Used by the compute
-// thread alone.
+// RoundSync: the synchronisation of islands after a round, on one rank: all-reduces of the
+// pseudo-gradients of its chunks over all ranks that hold them, with error feedback. They run on a
+// thread of their own, also during the next round's first steps. At the end of a start that one
+// island computed alone, its state goes the same way, exactly. Used by the compute thread alone.
 #pragma once
 
 #include <cstdint>
@@ -35,12 +35,12 @@ class RoundSync {
 
   // O: begins the all-reduces, in the same order on all ranks.
   [[nodiscard]] Result<void> offer(std::int64_t step);
-  // A: waits for them and updates the parameters. Returns when the first began and the last ended;
-  // errors as GradientReducer::wait.
+  // A: waits for those of the last offer and updates the parameters. Returns when the first began
+  // and the last ended; errors as GradientReducer::wait.
   [[nodiscard]] Result<GradientReducer::Span> adopt();
 
   // Adds the error-feedback residuals of this rank to the pseudo-gradients, or sets them from
-  // there, as Executor's functions of these names. Called between rounds.
+  // there, as Executor's functions of these names. REQUIRES: every offer was adopted.
   void add_feedback();
   [[nodiscard]] Result<void> set_feedback(FeedbackScope scope);
 
@@ -69,7 +69,7 @@ class RoundSync {
   const std::int64_t start_steps_;
   std::unique_ptr<GradientReducer> reducer_;
   std::unique_ptr<GradientReducer> exact_;  // of the state of a start island, if there is one
-  std::int64_t step_ = 0;
+  std::int64_t step_ = 0;                   // of the last offer
   std::vector<Group> groups_;  // that include this rank, in the order of their all-reduces
 };
 

@@ -1,6 +1,7 @@
-// StageRounds: a rank's pseudo-gradients, which islands all-reduce at the end of a round
-// (plan/rounds/rounds_plan.h), and the outer update. Called by the compute thread; the all-reduce
-// thread also uses the returned spans between offer() and adopt().
+// StageRounds: a rank's pseudo-gradients, which islands all-reduce after a round
+// (plan/rounds/rounds_plan.h), and the outer update. Called by the compute thread. Between offer()
+// and adopt(), where steps of the next round may lie, the returned spans belong to the all-reduce
+// thread.
 #pragma once
 
 #include <span>
@@ -27,7 +28,8 @@ class StageRounds {
   // hold a use of it, and only called on such a rank.
   virtual std::span<float> tied_pseudo_gradient() = 0;
 
-  // The spans hold the sums over all ranks: updates the anchor, and takes it as parameters.
+  // The spans hold the sums over all ranks: updates the anchor, and takes it as parameters, with
+  // the steps since the offer on top.
   virtual void adopt() = 0;
 
   // At the end of a start that one island computed alone: the number of arrays of its state, of

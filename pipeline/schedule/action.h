@@ -29,7 +29,7 @@ enum class ActionKind {
   kVote,            // V   exchange token count, squared norms and the finite flag
   kStep,            // S   update the parameters, or skip the update if the vote decides so
   kOffer,           // O   begin the all-reduces of the rank's pseudo-gradients over all islands
-  kAdopt,           // A   wait for them, take over the parameters of the outer optimizer
+  kAdopt,           // A   wait for those of the last offer, take over the outer optimizer's anchor
 };
 
 struct Action {

@@ -16,6 +16,7 @@ CollectiveChecks::CollectiveChecks(const Schedule& schedule,
       reduced_chunks_(schedule.ranks.size()),
       tied_at_(schedule.ranks.size()),
       vote_at_(schedule.ranks.size()),
+      adopted_at_(schedule.ranks.size()),
       ends_(schedule.ranks.size(), End::kNone) {
   if (training && tied_across_ranks) tied_groups_ = schedule.tied_groups();
   for (const std::vector<Action>& actions : schedule.ranks) {
@@ -113,13 +114,20 @@ CheckResult CollectiveChecks::offer(Rank here) {
   return {};
 }
 
-CheckResult CollectiveChecks::adopt(Rank here) {
+CheckResult CollectiveChecks::adopt(Rank here, std::size_t at) {
+  if (!has_islands_) return breaks("there are no islands");
   End& end = ends_[here.index()];
-  if (end != End::kOffered && end != End::kAdopted) return breaks("before the offer");
-  end = End::kAdopted;
+  if (end < End::kStepped) return breaks("not directly after the update");
+  std::optional<std::size_t>& own = adopted_at_[here.index()];
+  if (!own) own = at;
+  if (*own != at) return breaks("adopted twice");
+  if (end == End::kStepped) end = End::kAdoptedEarlier;
+  if (end == End::kOffered) end = End::kAdopted;
+  if (end == End::kAdoptedEarlier) return {};
   for (std::size_t rank = 0; rank < ends_.size(); ++rank) {
-    if (ends_[rank] < End::kOffered)
+    if (ends_[rank] != End::kOffered && ends_[rank] != End::kAdopted) {
       return must_wait_for(fmt::format("the offer of rank {}", rank));
+    }
   }
   return {};
 }
@@ -135,14 +143,14 @@ CheckResult CollectiveChecks::check_not_ended(Rank here, std::size_t at, ActionK
 }
 
 std::optional<std::string> CollectiveChecks::missing() const {
-  const bool ends_round = std::ranges::any_of(ends_, [](End end) { return end > End::kStepped; });
-  const End last = ends_round ? End::kAdopted : training_ ? End::kStepped : End::kVoted;
+  const End least = training_ ? End::kStepped : End::kVoted;
+  const End last = std::max(least, std::ranges::max(ends_));
   for (std::size_t r = 0; r < ends_.size(); ++r) {
     if (ends_[r] == End::kNone) return fmt::format("rank {} does not vote", r);
     if (ends_[r] == End::kVoted && last > End::kVoted) {
       return fmt::format("rank {} does not update", r);
     }
-    if (ends_[r] < last) return fmt::format("rank {} does not end the round", r);
+    if (ends_[r] != last) return fmt::format("rank {} does not end the step like others", r);
   }
   return std::nullopt;
 }

@@ -33,14 +33,14 @@ class CollectiveChecks {
   [[nodiscard]] CheckResult vote(Rank here, std::size_t at);
   [[nodiscard]] CheckResult step(Rank here);
   [[nodiscard]] CheckResult offer(Rank here);
-  [[nodiscard]] CheckResult adopt(Rank here);
+  [[nodiscard]] CheckResult adopt(Rank here, std::size_t at);
 
   // Checks that an action of the kind at position `at` breaks no rule about what may follow the
   // rank's vote and update.
   [[nodiscard]] CheckResult check_not_ended(Rank here, std::size_t at, ActionKind kind) const;
 
-  // After the last action: a vote, an update or a part of a round's end that some rank lacks, in
-  // words; nullopt = none.
+  // After the last action: a vote or an update that some rank lacks, or an offer or adoption that
+  // only some ranks have, in words; nullopt = none.
   [[nodiscard]] std::optional<std::string> missing() const;
 
  private:
@@ -55,7 +55,8 @@ class CollectiveChecks {
                                           std::size_t at);
   [[nodiscard]] std::optional<std::string> missing_allreduce(Rank here) const;
 
-  enum class End : std::uint8_t { kNone, kVoted, kStepped, kOffered, kAdopted };
+  // The last of the actions that end a step. An adoption may also be of an earlier step's offer.
+  enum class End : std::uint8_t { kNone, kVoted, kStepped, kOffered, kAdoptedEarlier, kAdopted };
 
   // The group of the rank; nullptr if it is in none.
   [[nodiscard]] static const std::vector<Rank>* group_of(
@@ -71,8 +72,9 @@ class CollectiveChecks {
   std::vector<std::vector<Rank>> tied_groups_;  // empty unless tied gradients are reduced
   Positions tied_at_;
   Positions vote_at_;
+  Positions adopted_at_;
   std::size_t voted_ = 0;  // all ranks below this one have reached their V
-  std::vector<End> ends_;  // [Rank] the last of the actions that end a step
+  std::vector<End> ends_;  // [Rank]
 };
 
 }  // namespace motley

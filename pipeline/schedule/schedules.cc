@@ -148,9 +148,8 @@ Schedule training_schedule(ScheduleKind kind,
   for (Actions& actions : schedule.ranks) {
     actions.push_back({ActionKind::kVote, {}, {}});
     actions.push_back({ActionKind::kStep, {}, {}});
-    if (!input.ends_round) continue;
-    actions.push_back({ActionKind::kOffer, {}, {}});
-    actions.push_back({ActionKind::kAdopt, {}, {}});
+    if (input.offers) actions.push_back({ActionKind::kOffer, {}, {}});
+    if (input.adopts) actions.push_back({ActionKind::kAdopt, {}, {}});
   }
   return schedule;
 }
@@ -260,23 +259,41 @@ void give_all(std::vector<Replica>& replicas, int micro_batches) {
 
 }  // namespace
 
-Plan plan_of_start(const Plan& plan) {
-  Plan start = plan;
-  for (ChunkPlan& chunk : start.chunks) {
+Plan plan_of_island(const Plan& plan, int island) {
+  Plan part = plan;
+  part.micro_batches = 0;
+  for (ChunkPlan& chunk : part.chunks) {
     std::erase_if(chunk.replicas, [&](const Replica& replica) {
-      return island_of(plan.rounds, replica.rank) != plan.rounds->start_island;
+      return island_of(plan.rounds, replica.rank) != island;
     });
-    give_all(chunk.replicas, plan.micro_batches);
   }
-  start.rounds.reset();
+  for (const Replica& replica : part.chunks.front().replicas) {
+    part.micro_batches += replica.micro_batches;
+  }
+  part.rounds.reset();
+  return part;
+}
+
+Plan plan_of_start(const Plan& plan) {
+  Plan start = plan_of_island(plan, plan.rounds->start_island);
+  for (ChunkPlan& chunk : start.chunks) give_all(chunk.replicas, plan.micro_batches);
+  start.micro_batches = plan.micro_batches;
   return start;
+}
+
+Schedule exchange_schedule(const Plan& plan) {
+  const std::vector<Action> actions = {{ActionKind::kOffer, {}, {}}, {ActionKind::kAdopt, {}, {}}};
+  const std::vector<std::vector<Action>> ranks(plan.ranks.size(), actions);
+  return {"exchange", plan.micro_batches, owners_of(plan), ranks, {}};
 }
 
 Result<Schedule> make_schedule(const Plan& plan, bool tied_across_ranks, StepScope scope) {
   const bool is_start = scope == StepScope::kStart || scope == StepScope::kStartEnd;
   ScheduleInput input = schedule_input(is_start ? plan_of_start(plan) : plan, tied_across_ranks);
   if (scope != StepScope::kSynchronous) input.islands = plan.rounds->islands;
-  input.ends_round = scope == StepScope::kRoundEnd || scope == StepScope::kStartEnd;
+  const bool does_both = scope == StepScope::kRoundEnd || scope == StepScope::kStartEnd;
+  input.offers = does_both || scope == StepScope::kOffer;
+  input.adopts = does_both || scope == StepScope::kAdopt;
   if (const ScheduleFacts* facts = find_schedule(plan.schedule)) {
     return generate_schedule(facts->kind, input);
   }

@@ -33,8 +33,10 @@ struct ScheduleInput {
   std::vector<ChunkTimes> times;
   // As Schedule::islands.
   std::vector<std::vector<Rank>> islands;
-  // The islands synchronise their parameters after the update.
-  bool ends_round = false;
+  // After the update: begin the all-reduces of the islands' pseudo-gradients; end them, and take
+  // over the new parameters.
+  bool offers = false;
+  bool adopts = false;
 };
 
 // GPipe: all forwards, then all backwards, each in micro-batch order.
@@ -65,6 +67,13 @@ struct ScheduleInput {
 // The plan of a start that one island computes alone (plan/rounds/rounds_plan.h): only that island
 // has chunks, with all micro-batches. REQUIRES: the plan has a start island.
 [[nodiscard]] Plan plan_of_start(const Plan& plan);
+
+// The plan of one island in a local step, with its micro-batches alone. REQUIRES: the plan has the
+// island.
+[[nodiscard]] Plan plan_of_island(const Plan& plan, int island);
+
+// The offer and adoption of pseudo-gradients alone, for simulation.
+[[nodiscard]] Schedule exchange_schedule(const Plan& plan);
 
 // The training schedule that a plan names, for steps of this scope. kConfig for an unknown name.
 // REQUIRES: a scope other than synchronous is one of a plan with rounds.

@@ -149,7 +149,7 @@ class Interpreter {
       case ActionKind::kOffer:
         return collectives_.offer(here);
       case ActionKind::kAdopt:
-        return collectives_.adopt(here);
+        return collectives_.adopt(here, at);
     }
     return breaks("unknown action");
   }

@@ -6,6 +6,16 @@
 
 namespace motley {
 
+namespace {
+
+// The last round that ends before the last step of the training; from 0.
+std::int64_t rounds_before_last(const RoundsPlan& rounds, std::int64_t last_step) {
+  const std::int64_t steps = last_step - rounds.start_steps - rounds.overlap_steps - 1;
+  return std::max<std::int64_t>(steps, 0) / rounds.steps;
+}
+
+}  // namespace
+
 StepScope step_scope(const std::optional<RoundsPlan>& rounds,
                      std::int64_t step,
                      std::int64_t last_step) {
@@ -14,8 +24,16 @@ StepScope step_scope(const std::optional<RoundsPlan>& rounds,
     if (rounds->start_island < 0) return StepScope::kSynchronous;
     return step == rounds->start_steps ? StepScope::kStartEnd : StepScope::kStart;
   }
-  const bool ends = (step - rounds->start_steps) % rounds->steps == 0 || step == last_step;
-  return ends ? StepScope::kRoundEnd : StepScope::kLocal;
+  if (step == last_step) return StepScope::kRoundEnd;
+  const std::int64_t done = step - rounds->start_steps;
+  const std::int64_t most = rounds_before_last(*rounds, last_step) * rounds->steps;
+  const bool offers = done % rounds->steps == 0 && done <= most;
+  const bool adopts = done > rounds->overlap_steps &&
+                      (done - rounds->overlap_steps) % rounds->steps == 0 &&
+                      done - rounds->overlap_steps <= most;
+  if (offers && adopts) return StepScope::kRoundEnd;
+  if (offers) return StepScope::kOffer;
+  return adopts ? StepScope::kAdopt : StepScope::kLocal;
 }
 
 std::vector<StepScope> step_scopes(const std::optional<RoundsPlan>& rounds) {
@@ -25,24 +43,31 @@ std::vector<StepScope> step_scopes(const std::optional<RoundsPlan>& rounds) {
     scopes.insert(scopes.end(), {StepScope::kStart, StepScope::kStartEnd});
   }
   scopes.insert(scopes.end(), {StepScope::kLocal, StepScope::kRoundEnd});
+  if (rounds->overlap_steps > 0) {
+    scopes.insert(scopes.end(), {StepScope::kOffer, StepScope::kAdopt});
+  }
   return scopes;
 }
 
-std::int64_t round_of(const std::optional<RoundsPlan>& rounds, std::int64_t step) {
+std::int64_t round_of(const std::optional<RoundsPlan>& rounds,
+                      std::int64_t step,
+                      std::int64_t last_step) {
   if (!rounds || step <= rounds->start_steps) return 0;
-  return (step - rounds->start_steps - 1) / rounds->steps + 1;
+  const std::int64_t before = (step - rounds->start_steps - 1) / rounds->steps;
+  return std::min(before, rounds_before_last(*rounds, last_step)) + 1;
 }
 
 bool has_equal_copies(StepScope scope) {
-  return scope != StepScope::kStart && scope != StepScope::kLocal;
+  return scope != StepScope::kStart && scope != StepScope::kLocal && scope != StepScope::kOffer;
 }
 
 std::int64_t next_state_step(const std::optional<RoundsPlan>& rounds,
                              std::int64_t step,
                              std::int64_t last_step) {
   if (!rounds || step <= rounds->start_steps || step >= last_step) return step;
-  const std::int64_t done = (step - rounds->start_steps) % rounds->steps;
-  return done == 0 ? step : std::min(step + rounds->steps - done, last_step);
+  const std::int64_t before = rounds->start_steps + rounds->overlap_steps;
+  const std::int64_t whole = (step - before + rounds->steps - 1) / rounds->steps;
+  return std::min(before + std::max<std::int64_t>(whole, 1) * rounds->steps, last_step);
 }
 
 int saved_island(const RoundsPlan& rounds) {
@@ -104,9 +129,13 @@ std::string membership_problem(const RoundsPlan& rounds, int rank_count) {
 
 }  // namespace
 
-std::string islands_problem(const RoundsPlan& rounds,
-                            int rank_count,
-                            const std::vector<std::vector<Rank>>& owners) {
+std::string rounds_problem(const RoundsPlan& rounds,
+                           int rank_count,
+                           const std::vector<std::vector<Rank>>& owners) {
+  if (rounds.overlap_steps >= rounds.steps) {
+    return fmt::format("overlap_steps is {}, in rounds of {}; make it less", rounds.overlap_steps,
+                       rounds.steps);
+  }
   if (std::string problem = membership_problem(rounds, rank_count); !problem.empty()) {
     return problem;
   }

@@ -115,6 +115,23 @@ TEST_F(CommitterTest, CommitsWhenAllRanksHaveSaved) {
   EXPECT_EQ(manifest->state.plan->micro_batch, 2);
 }
 
+TEST_F(CommitterTest, RecordsTheTokensOfARound) {
+  const std::vector<double> tokens = {4096, 0.5};
+  const auto save_with = [&](std::int64_t step, int rank, const std::vector<double>& counted) {
+    const std::vector<float> values(4, 1.5F);
+    const auto shard = write_shard({dir_, kLaunch, step}, rank, kRanks,
+                                   {{"w" + std::to_string(rank), {4}, values}}, {});
+    const CheckpointState state{.step = step, .round_tokens = counted};
+    return committer_.add_shard(rank, shard_event({state, *shard}));
+  };
+  for (int rank = 0; rank < kRanks; ++rank) ASSERT_TRUE(save_with(10, rank, tokens).ok());
+  const auto manifest = read_manifest(checkpoint_folder(dir_, 10));
+  ASSERT_TRUE(manifest.ok()) << describe(manifest.error());
+  EXPECT_EQ(manifest->state.round_tokens, tokens);
+  ASSERT_TRUE(save_with(20, 0, tokens).ok());
+  EXPECT_FALSE(save_with(20, 1, {4096, 1}).ok());
+}
+
 TEST_F(CommitterTest, TakesAwayWhatTheOthersWroteWhereOneRankHasNoRoom) {
   for (int rank = 0; rank < kRanks; ++rank) ASSERT_TRUE(save(10, rank).ok());
   EXPECT_FALSE(save(20, 0)->has_value());

@@ -70,12 +70,9 @@ class Rounds : public testing::Test {
     return {"--plan", kept, "--cluster", cluster_};
   }
 
-  static Json rounds(int steps, int start, const std::string& codec) {
-    return {{"steps", steps},
-            {"start_steps", start},
-            {"codec", codec},
-            {"outer_lr", 0.7},
-            {"outer_momentum", 0.6}};
+  static Json rounds(int steps, int start, const std::string& codec, int overlap = 0) {
+    return {{"steps", steps}, {"overlap_steps", overlap}, {"start_steps", start},
+            {"codec", codec}, {"outer_lr", 0.7},          {"outer_momentum", 0.6}};
   }
 
   void train(const std::string& run, const Words& plan, const Words& more = {}) const {
@@ -138,9 +135,11 @@ TEST_F(Rounds, LearnAndHaveTheSameBitsEachTime) {
 // The islands' bits do not depend on how one of them divides the model: with a codec if all of its
 // parameters are all-reduced among equally many ranks, which a tied one is not.
 TEST_F(Rounds, APipelineIslandComputesWhatOneDeviceDoes) {
-  for (const auto& [name, codec, tied] :
-       {std::tuple("exact", "none", "true"), std::tuple("coded", "int4", "false")}) {
-    const Json by_five = rounds(5, 0, codec);
+  for (const auto& [name, codec, tied, overlap] :
+       {std::tuple("exact", "none", "true", 0), std::tuple("coded", "int4", "false", 0),
+        std::tuple("exact-overlap", "none", "true", 2),
+        std::tuple("coded-overlap", "int4", "false", 4)}) {
+    const Json by_five = rounds(5, 0, codec, overlap);
     const Words untied = SmallJob::measured_with({fmt::format("model.tied={}", tied)});
     base_ = name + "-base"s;
     ASSERT_EQ(job_.train(base_, joined({"--stages", "2", "--stop-after", "1"}, untied)).status, 0);
@@ -152,6 +151,45 @@ TEST_F(Rounds, APipelineIslandComputesWhatOneDeviceDoes) {
     EXPECT_EQ(run("-pipeline", {{3, false}, {1, true}}), devices) << name;
     EXPECT_EQ(run("-pipelines", {{3, true}, {1, true}}), devices) << name;
   }
+}
+
+// Steps during the all-reduces of a round change the result, but always in the same way.
+TEST_F(Rounds, MayOverlapTheNextRound) {
+  const std::vector<Island> islands = {{.micro_batches = 3}, {.micro_batches = 1}};
+  train("blocking", plan_of("blocking", islands, rounds(5, 4, "int4")));
+  const Words plan = plan_of("plan", islands, rounds(5, 4, "int4", 2));
+  train("one", plan);
+  train("other", plan);
+  EXPECT_EQ(losses("one"), losses("other"));
+  EXPECT_EQ(hashes("one", 24), hashes("other", 24));
+  const Words one = losses("one");
+  const Words blocking = losses("blocking");
+  EXPECT_EQ(Words(one.begin(), one.begin() + 9), Words(blocking.begin(), blocking.begin() + 9));
+  EXPECT_NE(one[10], blocking[10]);
+  EXPECT_LT(std::stod(one.back()), std::stod(one.front()));
+}
+
+// A stop waits for the adoption of an offer. The anchor is saved and evaluated there, and each
+// island's parameters beside it.
+TEST_F(Rounds, GoOnWithTheBitsOfAnUnbrokenRunWithOverlap) {
+  const Words plan = plan_of("plan", {{.micro_batches = 2}, {1, true}, {.micro_batches = 1}},
+                             rounds(5, 4, "int4", 2));
+  const Words evaluated = {"--set", "train.eval_every=11", "--set", "train.eval_batches=1"};
+  train("whole", plan, evaluated);
+  train("broken", plan, joined({"--stop-after", "2"}, evaluated));
+  train("broken", plan, joined({"--stop-after", "6", "--resume"}, evaluated));
+  train("broken", plan, joined({"--stop-after", "16", "--resume"}, evaluated));
+  train("broken", plan, joined({"--resume"}, evaluated));
+  EXPECT_EQ(losses("broken"), losses("whole"));
+  EXPECT_EQ(metric_column(job_.run_dir("broken"), "eval_loss").back(),
+            metric_column(job_.run_dir("whole"), "eval_loss").back());
+  EXPECT_EQ(hashes("broken", 24), hashes("whole", 24));
+  const auto saved = hashes("broken", 11);
+  EXPECT_FALSE(saved.empty());
+  EXPECT_FALSE(hashes("broken", 16).empty());
+  EXPECT_TRUE(saved.contains("local.island.0/wte.weight"));
+  EXPECT_TRUE(saved.contains("local.island.2/wte.weight"));
+  EXPECT_NE(saved.at("local.island.0/wte.weight"), saved.at("wte.weight"));
 }
 
 // A stop waits for the end of a round; residuals, outer momentum and each island's moments are
@@ -214,6 +252,10 @@ TEST_F(Rounds, GoOnWithOtherIslandsOrWithout) {
         {"--stop-after", "9"});
   train("run", plan_of("three", {{2, false}, {1, true}, {1, false}}, rounds(3, 4, "int8")),
         {"--stop-after", "15", "--resume", "--allow-changes"});
+  train("run", plan_of("overlap", {{2, false}, {2, false}}, rounds(6, 4, "int4", 3)),
+        {"--stop-after", "16", "--resume", "--allow-changes"});
+  train("run", plan_of("without", {{2, false}, {2, false}}, rounds(3, 4, "int4")),
+        {"--stop-after", "22", "--resume", "--allow-changes"});
   train("run", {"--stages", "1"}, {"--resume", "--allow-changes"});
   EXPECT_EQ(losses("run").size(), 24U);
   EXPECT_LT(std::stod(losses("run").back()), std::stod(losses("run").front()));

@@ -32,11 +32,26 @@ TEST(Islands, EndAStepWithOrWithoutARound) {
   EXPECT_EQ(problem_of(first, second), "valid");
   EXPECT_EQ(problem_of(first + " O A", second + " O A"), "valid");
   EXPECT_THAT(problem_of(first + " O A", second), HasSubstr("deadlock"));
-  EXPECT_THAT(problem_of(first + " O A", second + " O"), HasSubstr("does not end the round"));
-  EXPECT_THAT(problem_of(first + " A O", second + " O A"), HasSubstr("before the offer"));
+  EXPECT_THAT(problem_of(first + " O A", second + " O"), HasSubstr("does not end the step"));
+  EXPECT_THAT(problem_of(first + " A O", second + " O A"),
+              HasSubstr("not directly after the update"));
+  EXPECT_THAT(problem_of(first + " O A A", second + " O A"), HasSubstr("adopted twice"));
   EXPECT_THAT(problem_of(first + " O O A", second + " O A"),
               HasSubstr("not directly after the update"));
   EXPECT_THAT(problem_of("L0 F0.0 B0.0 V O S A", second + " O A"),
+              HasSubstr("not directly after the update"));
+}
+
+// The offer of one step may be adopted in a later one.
+TEST(Islands, OfferAndAdoptInDifferentSteps) {
+  const std::string first = kFirst;
+  const std::string second = kSecond;
+  EXPECT_EQ(problem_of(first + " O", second + " O"), "valid");
+  EXPECT_EQ(problem_of(first + " A", second + " A"), "valid");
+  EXPECT_THAT(problem_of(first + " O", second + " A"), HasSubstr("does not end the step"));
+  EXPECT_THAT(problem_of(first + " O", second), HasSubstr("does not end the step"));
+  EXPECT_THAT(problem_of(first, second + " A"), HasSubstr("does not end the step"));
+  EXPECT_THAT(problem_of("L0 F0.0 B0.0 V A S", second + " A"),
               HasSubstr("not directly after the update"));
 }
 
@@ -111,7 +126,8 @@ ScheduleInput random_islands() {
   input.micro_batches = static_cast<int>(input.owners.front().size());
   const Schedule ends{"", input.micro_batches, input.owners, {}};
   input.tied_across_ranks = ends.end_ranks().size() > 1 && *rc::gen::arbitrary<bool>();
-  input.ends_round = *rc::gen::arbitrary<bool>();
+  input.offers = *rc::gen::arbitrary<bool>();
+  input.adopts = *rc::gen::arbitrary<bool>();
   return input;
 }
 
@@ -129,8 +145,8 @@ RC_GTEST_PROP(Islands, HaveValidSchedulesOfEveryKind, ()) {
         return std::ranges::count(actions, kind, &Action::kind);
       };
       RC_ASSERT(count(ActionKind::kStep) == 1);
-      RC_ASSERT(count(ActionKind::kOffer) == (input.ends_round ? 1 : 0));
-      RC_ASSERT(count(ActionKind::kAdopt) == (input.ends_round ? 1 : 0));
+      RC_ASSERT(count(ActionKind::kOffer) == (input.offers ? 1 : 0));
+      RC_ASSERT(count(ActionKind::kAdopt) == (input.adopts ? 1 : 0));
     }
   }
 }

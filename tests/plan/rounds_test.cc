@@ -32,14 +32,75 @@ TEST(Rounds, FollowASynchronousStart) {
   std::vector<std::int64_t> numbers;
   for (std::int64_t step = 1; step <= 9; ++step) {
     scopes.push_back(step_scope(rounds, step, 9));
-    numbers.push_back(round_of(rounds, step));
+    numbers.push_back(round_of(rounds, step, 9));
   }
   using enum StepScope;
   EXPECT_THAT(scopes, ElementsAre(kSynchronous, kSynchronous, kLocal, kLocal, kRoundEnd, kLocal,
                                   kLocal, kRoundEnd, kRoundEnd));
   EXPECT_THAT(numbers, ElementsAre(0, 0, 1, 1, 1, 2, 2, 2, 3));
   EXPECT_EQ(step_scope(std::nullopt, 4, 9), kSynchronous);
-  EXPECT_EQ(round_of(std::nullopt, 4), 0);
+  EXPECT_EQ(round_of(std::nullopt, 4, 9), 0);
+}
+
+// Each offer is adopted two steps later, and the last round ends with the training: with a round
+// whose adoption would come too late as its first part.
+TEST(Rounds, OverlapTheNextRound) {
+  std::optional<RoundsPlan> rounds = by(3, 1);
+  rounds->overlap_steps = 2;
+  const auto until = [&](std::int64_t last_step) {
+    std::vector<StepScope> scopes;
+    for (std::int64_t step = 2; step <= last_step; ++step) {
+      scopes.push_back(step_scope(rounds, step, last_step));
+    }
+    return scopes;
+  };
+  using enum StepScope;
+  EXPECT_THAT(until(10), ElementsAre(kLocal, kLocal, kOffer, kLocal, kAdopt, kOffer, kLocal, kAdopt,
+                                     kRoundEnd));
+  EXPECT_THAT(until(9),
+              ElementsAre(kLocal, kLocal, kOffer, kLocal, kAdopt, kLocal, kLocal, kRoundEnd));
+  EXPECT_THAT(until(8), ElementsAre(kLocal, kLocal, kOffer, kLocal, kAdopt, kLocal, kRoundEnd));
+  EXPECT_THAT(until(6), ElementsAre(kLocal, kLocal, kLocal, kLocal, kRoundEnd));
+  EXPECT_EQ(round_of(rounds, 7, 10), 2);
+  EXPECT_EQ(round_of(rounds, 8, 10), 3);
+  EXPECT_EQ(round_of(rounds, 8, 9), 2);
+  EXPECT_EQ(round_of(rounds, 6, 6), 1);
+}
+
+// Whatever the lengths: offers and adoptions alternate, each adoption overlap_steps after its offer
+// or at the end, and rounds have their length but for the last.
+TEST(Rounds, AdoptEachOfferOnce) {
+  for (std::int64_t steps = 1; steps <= 5; ++steps) {
+    for (std::int64_t overlap = 0; overlap < steps; ++overlap) {
+      for (std::int64_t last_step = 3; last_step <= 24; ++last_step) {
+        std::optional<RoundsPlan> rounds = by(steps, 2);
+        rounds->overlap_steps = overlap;
+        std::int64_t offered = 0;  // the step of an offer that is not adopted yet
+        std::int64_t round = 0;
+        for (std::int64_t step = 3; step <= last_step; ++step) {
+          const StepScope scope = step_scope(rounds, step, last_step);
+          const bool begins = step == 3 || round_of(rounds, step, last_step) != round;
+          if (begins) {
+            EXPECT_EQ(round_of(rounds, step, last_step), ++round);
+          }
+          if (scope == StepScope::kAdopt) {
+            EXPECT_EQ(step, offered + overlap);
+            offered = 0;
+          }
+          if (scope == StepScope::kOffer) offered = step;
+          const bool ends = scope == StepScope::kOffer || scope == StepScope::kRoundEnd;
+          const bool next_begins =
+              step == last_step || round_of(rounds, step + 1, last_step) != round;
+          EXPECT_EQ(ends, next_begins)
+              << steps << " " << overlap << " " << last_step << " " << step;
+          EXPECT_EQ(next_state_step(rounds, step, last_step) == step,
+                    scope == StepScope::kAdopt || scope == StepScope::kRoundEnd);
+        }
+        EXPECT_EQ(offered, 0);
+        EXPECT_EQ(step_scope(rounds, last_step, last_step), StepScope::kRoundEnd);
+      }
+    }
+  }
 }
 
 // The training has one state after all steps but those within a round.
@@ -141,6 +202,7 @@ TEST_F(RoundsInPlans, AreInThePlansHash) {
       plan_hash(plan),
       hash_with([](auto& rounds) { rounds.reset(); }),
       hash_with([](auto& rounds) { rounds->steps = 31; }),
+      hash_with([](auto& rounds) { rounds->overlap_steps = 7; }),
       hash_with([](auto& rounds) { rounds->start_steps = 11; }),
       hash_with([](auto& rounds) { rounds->start_island = 0; }),
       hash_with([](auto& rounds) { rounds->codec = "int8"; }),
@@ -150,6 +212,22 @@ TEST_F(RoundsInPlans, AreInThePlansHash) {
         rounds->islands = {{Rank{0}, Rank{1}}, {Rank{2}}};
       })};
   EXPECT_EQ(std::set(hashes.begin(), hashes.end()).size(), hashes.size());
+}
+
+// The overlap is written if there is one, and is shorter than a round.
+TEST_F(RoundsInPlans, MayOverlap) {
+  Json json = plan_with("[[0], [1, 2]]", kSecond);
+  EXPECT_EQ(read(json)->rounds->overlap_steps, 0);
+  EXPECT_FALSE(Json::parse(plan_to_json(*read(json)))["rounds"].contains("overlap_steps"));
+  json["rounds"]["overlap_steps"] = 29;
+  const auto plan = read(json);
+  ASSERT_TRUE(plan.ok()) << describe(plan.error());
+  EXPECT_EQ(plan->rounds->overlap_steps, 29);
+  EXPECT_EQ(read(Json::parse(plan_to_json(*plan)))->rounds->overlap_steps, 29);
+  json["rounds"]["overlap_steps"] = 30;
+  const auto refused = read(json);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_THAT(describe(refused.error()), HasSubstr("overlap_steps is 30, in rounds of 30"));
 }
 
 TEST_F(RoundsInPlans, AreRefusedIfTheIslandsDoNotFit) {

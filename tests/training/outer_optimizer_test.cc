@@ -109,6 +109,82 @@ TEST(OuterOptimizer, AveragesStatisticsWhateverTheRule) {
   EXPECT_THAT(held.values(0), ElementsAre(2, -2, 7));
 }
 
+// A difference of variances may be negative, so statistics are the average alone.
+TEST(OuterOptimizer, LeavesOutTheStepsSinceTheOfferOfStatistics) {
+  HeldValues held;
+  held.add(ChunkId{0}, 0, "running_var").spec.statistic_momentum = 0.1;
+  StageState state(held.chunks(), make_optimizer(plain_sgd()), "");
+  OuterOptimizer outer(
+      state, plain_sgd(), false, false, {0.7, 0.9, true}, [] { return 1.0; }, [] {});
+  outer.begin_round();
+  held.values(0) = {2, 3, 7};
+  outer.offer();
+  held.values(0) = {1, 1, 1};
+  outer.adopt();
+  EXPECT_THAT(held.values(0), ElementsAre(2, 3, 7));
+}
+
+// What an island trains while its offer is on the way stays on top of the new anchor, and is in its
+// next offer.
+TEST(OuterOptimizer, KeepsTheStepsSinceTheOffer) {
+  Member one({.lr = 1, .momentum = 0, .overlaps = true}, 0.75);
+  Member other({.lr = 1, .momentum = 0, .overlaps = true}, 0.25);
+  const std::vector<Member*> members = {&one, &other};
+  for (Member* const member : members) member->outer->begin_round();
+  one.held.values(0) = {2, -2, 3};
+  other.held.values(0) = {5, 2, 3};
+  const auto sum = [&] {
+    std::vector<float> mean(3);
+    for (Member* const member : members) {
+      member->outer->offer();
+      for (std::size_t i = 0; i < mean.size(); ++i) mean[i] += member->pseudo_gradient()[i];
+    }
+    return mean;
+  };
+  const auto adopt = [&](const std::vector<float>& mean) {
+    for (Member* const member : members) {
+      std::ranges::copy(mean, member->pseudo_gradient().begin());
+      member->outer->adopt();
+    }
+  };
+  const std::vector<float> mean = sum();
+  one.held.values(0) = {2, -3, 3};
+  other.held.values(0) = {5.5F, 2, 3};
+  adopt(mean);
+  EXPECT_THAT(one.held.values(0), ElementsAre(2.75F, -2, 3));
+  EXPECT_THAT(other.held.values(0), ElementsAre(3.25F, -1, 3));
+  const CopyGroup group{ChunkId{0}, {Rank{0}, Rank{1}}};
+  ASSERT_TRUE(one.outer->anchor_hash(group).has_value());
+  EXPECT_EQ(one.outer->anchor_hash(group), other.outer->anchor_hash(group));
+  EXPECT_THAT(sum(), ElementsAre(-0.125F, 0.75F, 0));
+}
+
+// For an evaluation, the anchor takes the place of the parameters.
+TEST(OuterOptimizer, ExchangesParametersAndAnchor) {
+  Member member({.lr = 1, .momentum = 0, .overlaps = true}, 1);
+  member.outer->begin_round();
+  member.held.values(0) = {4, 4, 4};
+  member.outer->exchange_anchor();
+  EXPECT_THAT(member.held.values(0), ElementsAre(1, -2, 3));
+  member.outer->exchange_anchor();
+  EXPECT_THAT(member.held.values(0), ElementsAre(4, 4, 4));
+  EXPECT_THAT(member.outer->anchor_views().front().values, ElementsAre(1, -2, 3));
+}
+
+// Without steps between them, the parameters are the anchor to the bit.
+TEST(OuterOptimizer, DoesTheSameWhetherOrNotItMayOverlap) {
+  Member with({.lr = 0.7, .momentum = 0.6, .overlaps = true}, 1);
+  Member without({.lr = 0.7, .momentum = 0.6}, 1);
+  for (int round = 0; round < 3; ++round) {
+    for (Member* const member : {&with, &without}) {
+      member->outer->begin_round();
+      for (float& value : member->held.values(0)) value *= 1.1F;
+      synchronise({member});
+    }
+    EXPECT_EQ(with.held.values(0), without.held.values(0)) << round;
+  }
+}
+
 // A second call within a round keeps the anchor: a session may begin within one.
 TEST(OuterOptimizer, KeepsTheAnchorThroughARound) {
   Member member({1, 0}, 1);

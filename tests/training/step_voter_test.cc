@@ -381,5 +381,66 @@ TEST(StepVoter, FindsNothingWhereCopiesStayEqual) {
   EXPECT_EQ(copies.held[0].values(0), copies.held[1].values(0));
 }
 
+// Two islands of a rank each, in a round of six steps.
+class IslandVoters {
+ public:
+  explicit IslandVoters(std::int64_t overlap_steps, const CheckpointState& progress = {})
+      : rounds_{.islands = {{Rank{0}}, {Rank{1}}}, .steps = 6, .overlap_steps = overlap_steps} {
+    states_.reserve(2);
+    for (int rank = 0; rank < 2; ++rank) {
+      held_[rank].add(ChunkId{0}, 0, "a");
+      states_.emplace_back(held_[rank].chunks(), make_optimizer(plain_sgd()), "");
+      voters_.push_back(std::make_unique<StepVoter>(
+          plain_sgd(), 1, std::vector<CopyGroup>{}, Rank{rank},
+          [this, rank] { return loss_[rank]; }, states_.back(), progress, [] { return false; },
+          [] { return false; }, CorrectedPart{}, rounds_));
+    }
+  }
+
+  // With these numbers of tokens.
+  void take(std::int64_t step, double first, double second) {
+    loss_[0] = {first, 1};
+    loss_[1] = {second, 1};
+    std::vector<std::vector<std::byte>> votes;
+    for (const auto& voter : voters_) votes.push_back(voter->vote(step_at(step)));
+    for (const auto& voter : voters_) {
+      const auto counted = voter->count_votes(votes);
+      EXPECT_TRUE(counted.ok()) << describe(counted.error());
+      voter->step();
+    }
+  }
+
+  [[nodiscard]] const StepVoter& first() const { return *voters_.front(); }
+
+ private:
+  const RoundsPlan rounds_;
+  HeldValues held_[2];
+  BatchLoss loss_[2];
+  std::vector<StageState> states_;
+  std::vector<std::unique_ptr<StepVoter>> voters_;
+};
+
+// A session that begins within a round, where an offer was adopted, weighs the islands as before.
+TEST(StepVoter, CountsTheTokensOfARoundOverSessions) {
+  IslandVoters whole(2);
+  for (std::int64_t step = 1; step <= 8; ++step) {
+    whole.take(step, static_cast<double>(step), 3);
+  }
+  IslandVoters resumed(2, whole.first().progress());
+  whole.take(9, 5, 4);
+  resumed.take(9, 5, 4);
+  EXPECT_EQ(whole.first().round_share(), 20.0 / 30);
+  EXPECT_EQ(resumed.first().round_share(), 20.0 / 30);
+  EXPECT_EQ(resumed.first().progress().round_tokens, (std::vector<double>{20, 10}));
+  whole.take(13, 1, 3);
+  EXPECT_EQ(whole.first().round_share(), 0.25);
+}
+
+TEST(StepVoter, SavesNoTokensOfRoundsWithoutOverlap) {
+  IslandVoters voters(0);
+  voters.take(1, 4, 4);
+  EXPECT_TRUE(voters.first().progress().round_tokens.empty());
+}
+
 }  // namespace
 }  // namespace motley

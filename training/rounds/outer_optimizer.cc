@@ -1,10 +1,13 @@
 #include "training/rounds/outer_optimizer.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <functional>
 #include <string>
 #include <utility>
 
+#include "base/hash.h"
 #include "checkpoint/residual_name.h"
 #include "run_config/optimizers.h"
 
@@ -15,18 +18,35 @@ std::string velocity_name(const std::string& parameter) {
   return "outer_momentum/" + parameter;
 }
 
+std::string local_name(int island, const std::string& parameter) {
+  return fmt::format("local.island.{}/{}", island, parameter);
+}
+
+bool is_averaged(const StageState::Updated& parameter) {
+  return parameter.spec->statistic_momentum.has_value();
+}
+
 }  // namespace
 
-void OuterOptimizer::Group::add(const StageState::Updated& parameter) {
+void OuterOptimizer::Group::add(const StageState::Updated& parameter, bool overlaps) {
   const auto count = static_cast<std::size_t>(parameter.spec->count());
   parts.push_back({parameter, anchor.size(), count});
   anchor.resize(anchor.size() + count);
   velocity.resize(anchor.size());
   pseudo_gradient.resize(anchor.size());
+  if (overlaps) offered.resize(anchor.size());
+}
+
+std::span<float> OuterOptimizer::Group::anchor_of(const Part& part) {
+  return std::span(anchor).subspan(part.first, part.count);
 }
 
 std::span<float> OuterOptimizer::Group::pseudo_gradient_of(const Part& part) {
   return std::span(pseudo_gradient).subspan(part.first, part.count);
+}
+
+std::span<float> OuterOptimizer::Group::offered_of(const Part& part) {
+  return std::span(offered).subspan(part.first, part.count);
 }
 
 OuterOptimizer::OuterOptimizer(StageState& state,
@@ -44,7 +64,7 @@ OuterOptimizer::OuterOptimizer(StageState& state,
       before_change_(std::move(before_change)) {
   for (const StageState::Updated& parameter : state.updated()) {
     Group& group = tied_across_ranks && parameter.is_tied ? tied_ : chunks_[parameter.chunk];
-    group.add(parameter);
+    group.add(parameter, rule_.overlaps);
   }
 }
 
@@ -59,8 +79,7 @@ void OuterOptimizer::begin_round() {
   if (std::exchange(has_anchor_, true)) return;
   for (Group* const group : groups()) {
     for (const Part& part : group->parts) {
-      std::ranges::copy(state_.values(part.parameter.number),
-                        group->anchor.begin() + static_cast<std::ptrdiff_t>(part.first));
+      std::ranges::copy(state_.values(part.parameter.number), group->anchor_of(part).begin());
     }
   }
 }
@@ -71,11 +90,12 @@ void OuterOptimizer::offer() {
   for (Group* const group : groups()) {
     for (const Part& part : group->parts) {
       const std::span<float> pseudo_gradient = group->pseudo_gradient_of(part);
+      const std::span<const float> values = state_.values(part.parameter.number);
+      if (rule_.overlaps) std::ranges::copy(values, group->offered_of(part).begin());
       if (!part.parameter.is_counted) {
         std::ranges::fill(pseudo_gradient, 0.0F);
         continue;
       }
-      const std::span<const float> values = state_.values(part.parameter.number);
       for (std::size_t i = 0; i < part.count; ++i) {
         pseudo_gradient[i] = share * (group->anchor[part.first + i] - values[i]);
       }
@@ -92,9 +112,9 @@ std::span<float> OuterOptimizer::tied_pseudo_gradient() {
 }
 
 void OuterOptimizer::update(Group& group, const Part& part) {
-  const bool is_averaged = part.parameter.spec->statistic_momentum.has_value();
-  const float lr = is_averaged ? 1.0F : static_cast<float>(rule_.lr);
-  const float momentum = is_averaged ? 0.0F : static_cast<float>(rule_.momentum);
+  const bool averaged = is_averaged(part.parameter);
+  const float lr = averaged ? 1.0F : static_cast<float>(rule_.lr);
+  const float momentum = averaged ? 0.0F : static_cast<float>(rule_.momentum);
   for (std::size_t i = part.first; i < part.first + part.count; ++i) {
     const float mean = group.pseudo_gradient[i];
     group.velocity[i] = momentum * group.velocity[i] + mean;
@@ -102,13 +122,41 @@ void OuterOptimizer::update(Group& group, const Part& part) {
   }
 }
 
+void OuterOptimizer::take_over(Group& group, const Part& part) {
+  const std::span<const float> anchor = group.anchor_of(part);
+  const std::size_t number = part.parameter.number;
+  if (!rule_.overlaps || is_averaged(part.parameter)) return state_.set_values(number, anchor);
+  const std::span<const float> values = state_.values(number);
+  const std::span<float> merged = group.offered_of(part);  // not needed afterwards
+  for (std::size_t i = 0; i < part.count; ++i) merged[i] = anchor[i] + (values[i] - merged[i]);
+  state_.set_values(number, merged);
+}
+
 void OuterOptimizer::adopt() {
   before_change_();
   for (Group* const group : groups()) {
     for (const Part& part : group->parts) {
       update(*group, part);
-      state_.set_values(part.parameter.number,
-                        std::span(group->anchor).subspan(part.first, part.count));
+      take_over(*group, part);
+    }
+  }
+}
+
+std::optional<std::uint64_t> OuterOptimizer::anchor_hash(const CopyGroup& group) {
+  if (!rule_.overlaps || !has_anchor_) return {};
+  return hash64(
+      std::as_bytes(std::span(group.chunk ? chunks_[*group.chunk].anchor : tied_.anchor)));
+}
+
+void OuterOptimizer::exchange_anchor() {
+  if (!rule_.overlaps) return;
+  before_change_();
+  for (Group* const group : groups()) {
+    for (const Part& part : group->parts) {
+      const std::span<float> kept = group->offered_of(part);
+      std::ranges::copy(state_.values(part.parameter.number), kept.begin());
+      state_.set_values(part.parameter.number, group->anchor_of(part));
+      std::ranges::copy(kept, group->anchor_of(part).begin());
     }
   }
 }
@@ -148,6 +196,18 @@ void OuterOptimizer::adopt_start(int array) {
   }
 }
 
+std::vector<TensorView> OuterOptimizer::anchor_views() {
+  std::vector<TensorView> views;
+  for (Group* const group : groups()) {
+    for (const Part& part : group->parts) {
+      if (!part.parameter.is_first) continue;
+      views.push_back(
+          {part.parameter.spec->name, part.parameter.spec->shape, group->anchor_of(part)});
+    }
+  }
+  return views;
+}
+
 std::vector<TensorView> OuterOptimizer::save_views(const std::function<void()>& add_feedback) {
   for (Group* const group : groups()) std::ranges::fill(group->pseudo_gradient, 0.0F);
   add_feedback();
@@ -161,12 +221,33 @@ std::vector<TensorView> OuterOptimizer::save_views(const std::function<void()>& 
       }
       views.push_back({residual_name(part.parameter.member, spec.name, ResidualKind::kRound),
                        spec.shape, group->pseudo_gradient_of(part)});
+      if (rule_.overlaps && part.parameter.is_counted) {
+        views.push_back({local_name(part.parameter.island, spec.name), spec.shape,
+                         state_.values(part.parameter.number)});
+      }
     }
   }
   return views;
 }
 
-Result<FeedbackScope> OuterOptimizer::load(const CheckpointReader& reader) {
+// Islands that the checkpoint does not know begin at the anchor.
+Result<void> OuterOptimizer::load_local(const CheckpointReader& reader) {
+  std::vector<float> values;
+  for (Group* const group : groups()) {
+    for (const Part& part : group->parts) {
+      const std::string name = local_name(part.parameter.island, part.parameter.spec->name);
+      if (!reader.has(name)) continue;
+      begin_round();
+      values.resize(part.count);
+      MOTLEY_TRY(reader.read(name, part.parameter.spec->shape, values));
+      state_.set_values(part.parameter.number, values);
+    }
+  }
+  return {};
+}
+
+Result<FeedbackScope> OuterOptimizer::load(const CheckpointReader& reader, bool in_round) {
+  if (in_round && rule_.overlaps) MOTLEY_TRY(load_local(reader));
   const auto names = residual_names(*reader.manifest(), ResidualKind::kRound);
   const auto members = [&](const std::string& parameter) {
     const auto found = names.find(parameter);

@@ -5,16 +5,23 @@
 //   mean     = the sum over all islands
 //   velocity = momentum velocity + mean
 //   anchor   = anchor - rate (mean + momentum velocity)
+//   parameters = anchor + (parameters - parameters at the offer)
+//
+// The last line keeps what an island has trained between its offer and the adoption, and its next
+// pseudo-gradient contains it: over all rounds each step is counted once.
 //
 // Of each island the first copy of a parameter contributes, and all others contribute 0, so sums do
 // not depend on how an island divides the model. Statistics such as a running mean are averaged
-// instead. Anchor, velocity and pseudo-gradients lie in host memory, in fp32. Used by the compute
-// thread alone.
+// instead, without the steps since the offer: a variance must not become negative. Anchor,
+// velocity, pseudo-gradients and offered parameters lie in host memory, in fp32. Used by the
+// compute thread alone.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -22,6 +29,7 @@
 #include "checkpoint/checkpoint.h"
 #include "compression/feedback/gradient_compressor.h"
 #include "pipeline/execute/stage_rounds.h"
+#include "pipeline/schedule/copy_groups.h"
 #include "run_config/config.h"
 #include "training/stage_state.h"
 
@@ -32,13 +40,13 @@ class OuterOptimizer final : public StageRounds {
   struct Rule {
     double lr = 0;
     double momentum = 0;
+    bool overlaps = false;  // steps lie between offers and adoptions
   };
 
   // `train`: of the inner optimizer. `computes_start`: this rank's island computes the start alone.
-  // `tied_across_ranks`: several
-  // ranks hold a use of the tied parameter. `share`: this rank's island's share of the round's
-  // tokens. `before_change` is called before the state or a view of save_views() changes. All
-  // references must outlive this object.
+  // `tied_across_ranks`: several ranks hold a use of the tied parameter. `share`: this rank's
+  // island's share of the round's tokens. `before_change` is called before the state or a view of
+  // the functions below changes. All references must outlive this object.
   OuterOptimizer(StageState& state,
                  const TrainConfig& train,
                  bool tied_across_ranks,
@@ -60,14 +68,27 @@ class OuterOptimizer final : public StageRounds {
   void offer_start(int array) override;
   void adopt_start(int array) override;
 
-  // What a checkpoint holds beside the parameters, which are the anchor: the velocities of first
-  // copies as "outer_momentum/NAME", and as residuals of this rank what `add_feedback` adds to the
-  // pseudo-gradients. Valid until before_change is called. REQUIRES: between rounds.
+  // Hash of the anchor of the group's parameters; equal on all ranks of the group. nullopt before
+  // the first round, and without overlap, where the parameters begin each round as the anchor.
+  [[nodiscard]] std::optional<std::uint64_t> anchor_hash(const CopyGroup& group);
+
+  // With overlap, exchanges parameters and anchor, for an evaluation of the anchor; a second call
+  // exchanges them back. REQUIRES: no offer is outstanding.
+  void exchange_anchor();
+
+  // With overlap, the anchor's first copies, as a checkpoint's parameters.
+  [[nodiscard]] std::vector<TensorView> anchor_views();
+  // What a checkpoint holds beside the anchor, which without overlap is the parameters: velocities
+  // of first copies as "outer_momentum/NAME", as residuals of this rank what `add_feedback` adds to
+  // the pseudo-gradients and, with overlap, parameters of counted copies as
+  // "local.island.NUMBER/NAME". Valid until before_change is called. REQUIRES: no offer is
+  // outstanding.
   [[nodiscard]] std::vector<TensorView> save_views(const std::function<void()>& add_feedback);
-  // Reads the velocities, and the residuals into the pseudo-gradients. Returns whose residuals
-  // these are: this rank's own if the checkpoint has as many members, else the totals of all.
-  // REQUIRES: the reader has a manifest; before the first round.
-  [[nodiscard]] Result<FeedbackScope> load(const CheckpointReader& reader);
+  // Reads the velocities, the residuals into the pseudo-gradients and, in a round with overlap, the
+  // parameters of this rank's island, if there are any. Returns whose residuals these are: this
+  // rank's own if the checkpoint has as many members, else the totals of all. REQUIRES: the reader
+  // has a manifest; the state has the parameters; before the first step.
+  [[nodiscard]] Result<FeedbackScope> load(const CheckpointReader& reader, bool in_round);
 
  private:
   struct Part {
@@ -82,12 +103,18 @@ class OuterOptimizer final : public StageRounds {
     std::vector<float> anchor;
     std::vector<float> velocity;
     std::vector<float> pseudo_gradient;
+    std::vector<float> offered;  // parameters at the last offer; empty without overlap
 
-    void add(const StageState::Updated& parameter);
+    void add(const StageState::Updated& parameter, bool overlaps);
+    [[nodiscard]] std::span<float> anchor_of(const Part& part);
     [[nodiscard]] std::span<float> pseudo_gradient_of(const Part& part);
+    [[nodiscard]] std::span<float> offered_of(const Part& part);
   };
 
   void update(Group& group, const Part& part);
+  // Takes the updated anchor over as parameters.
+  void take_over(Group& group, const Part& part);
+  Result<void> load_local(const CheckpointReader& reader);
   [[nodiscard]] std::vector<Group*> groups();
 
   StageState& state_;

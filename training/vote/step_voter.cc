@@ -52,7 +52,13 @@ StepVoter::StepVoter(const TrainConfig& train,
       is_save_due_(std::move(is_save_due)),
       rounds_(std::move(rounds)),
       island_(static_cast<std::size_t>(island_of(rounds_, self))),
-      first_step_(progress_.step + 1) {}
+      first_step_(progress_.step + 1),
+      counted_round_(round_of(rounds_, progress_.step, train_.steps)),
+      round_counts_(progress_.round_tokens) {
+  if (round_counts_.size() == rules_.island_count() && counted_round_ > 0) return;
+  counted_round_ = 0;
+  progress_.round_tokens.clear();
+}
 
 // Within a round the copies of different islands differ.
 bool StepVoter::is_compared() const {
@@ -83,17 +89,19 @@ double StepVoter::gradient_norm() const {
 }
 
 void StepVoter::add_to_round() {
-  const std::int64_t round = round_of(rounds_, position_.step);
+  const std::int64_t round = round_of(rounds_, position_.step, train_.steps);
   if (round == 0) return;
   if (round != counted_round_) round_counts_.assign(tally_.islands.size(), 0);
   counted_round_ = round;
   for (std::size_t i = 0; i < round_counts_.size(); ++i) {
     round_counts_[i] += tally_.islands[i].count;
   }
+  // Without overlap, no state lies within a round.
+  progress_.round_tokens = rounds_->overlap_steps > 0 ? round_counts_ : std::vector<double>();
 }
 
 double StepVoter::round_share() const {
-  const bool is_counted = counted_round_ == round_of(rounds_, position_.step);
+  const bool is_counted = counted_round_ == round_of(rounds_, position_.step, train_.steps);
   const double sum = std::accumulate(round_counts_.begin(), round_counts_.end(), 0.0);
   const auto islands = static_cast<double>(rules_.island_count());
   return is_counted && sum > 0 ? round_counts_[island_] / sum : 1 / islands;

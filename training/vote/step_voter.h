@@ -109,8 +109,8 @@ class StepVoter final : public StageVotes {
   const std::optional<RoundsPlan> rounds_;
   const std::size_t island_;  // of this rank
   const std::int64_t first_step_;
-  std::int64_t compared_at_ = 0;  // the step of the last comparison
-  std::int64_t counted_round_ = 0;
+  std::int64_t compared_at_ = 0;      // the step of the last comparison
+  std::int64_t counted_round_;        // 0 = none
   std::vector<double> round_counts_;  // [island] of the steps of counted_round_ so far
   BatchPosition position_;
   std::vector<std::uint64_t> copy_hashes_;  // as of the last comparison

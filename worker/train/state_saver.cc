@@ -52,8 +52,11 @@ Result<void> StateSaver::save() {
   }
   contents.parameters = parts_.state.parameter_views();
   contents.moments = parts_.state.moment_views();
-  if (parts_.round_views)
-    std::ranges::move(parts_.round_views(), std::back_inserter(contents.moments));
+  if (parts_.round_views) {
+    RoundViews of_rounds = parts_.round_views();
+    std::ranges::move(of_rounds.state, std::back_inserter(contents.moments));
+    if (of_rounds.parameters) contents.parameters = *std::move(of_rounds.parameters);
+  }
   if (is_copied) return begin(std::move(contents));
   // The next step needs the gradient buffers at once.
   std::ranges::move(residuals, std::back_inserter(contents.moments));

@@ -5,6 +5,9 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
+#include <utility>
+#include <vector>
 
 #include "base/clock.h"
 #include "base/progress_counter.h"
@@ -25,14 +28,23 @@ namespace motley {
 // step.
 class CopyBeforeUpdate final : public OptimizedState {
  public:
-  // `before_change` must be callable for its whole lifetime.
-  CopyBeforeUpdate(OptimizedState& state, std::function<void()> before_change)
-      : state_(state), before_change_(std::move(before_change)) {}
+  using AnchorHash = std::function<std::optional<std::uint64_t>(const CopyGroup&)>;
+
+  // Both must be callable for its whole lifetime. anchor_hash: of copies that are compared in place
+  // of the parameters, if it has a value.
+  CopyBeforeUpdate(
+      OptimizedState& state,
+      std::function<void()> before_change,
+      AnchorHash anchor_hash = [](const CopyGroup& /*group*/) { return std::nullopt; })
+      : state_(state),
+        before_change_(std::move(before_change)),
+        anchor_hash_(std::move(anchor_hash)) {}
 
   [[nodiscard]] std::vector<LayerNorm2> layer_norms() override { return state_.layer_norms(); }
 
   [[nodiscard]] std::uint64_t copy_hash(const CopyGroup& group) override {
-    return state_.copy_hash(group);
+    const std::optional<std::uint64_t> of_anchor = anchor_hash_(group);
+    return of_anchor ? *of_anchor : state_.copy_hash(group);
   }
 
   void update(const StepFactors& factors, const GradientScales& scales) override {
@@ -49,6 +61,13 @@ class CopyBeforeUpdate final : public OptimizedState {
  private:
   OptimizedState& state_;
   const std::function<void()> before_change_;
+  const AnchorHash anchor_hash_;
+};
+
+// What a shard has of the rounds.
+struct RoundViews {
+  std::vector<TensorView> state;                      // beside the moments
+  std::optional<std::vector<TensorView>> parameters;  // nullopt: those of the state
 };
 
 class StateSaver final : public ShardSaver {
@@ -66,7 +85,7 @@ class StateSaver final : public ShardSaver {
     std::function<std::uint64_t()> spare_bytes;  // of memory
     // The state of rounds (plan/rounds/rounds_plan.h); valid until a step changes it. nullptr:
     // there are none.
-    std::function<std::vector<TensorView>()> round_views = nullptr;
+    std::function<RoundViews()> round_views = nullptr;
   };
 
   // References must outlive it.

@@ -190,18 +190,22 @@ Result<void> train(const Job& job,
   const CorrectedAllreduces corrected = corrected_allreduces_of(job, model);
   const auto spare_bytes = [&job, &device] { return spare_bytes_of(job, device); };
   ShardWriter writer(spare_bytes, &run.work());
-  CopyBeforeUpdate read_state(state, [&writer] { writer.copy_unwritten(); });
+  std::optional<OuterOptimizer> outer;
+  CopyBeforeUpdate read_state(
+      state, [&writer] { writer.copy_unwritten(); },
+      [&outer](const CopyGroup& group) {
+        return outer ? outer->anchor_hash(group) : std::nullopt;
+      });
   constexpr double kMinute_s = 60;
   SaveTimer timer(job.config.checkpoint.every_minutes * kMinute_s, now_s);
   StepVoter voter = make_voter(
       job, model, [&trainer] { return trainer->loss(); }, read_state, std::move(progress), launcher,
       timer, corrected);
-  std::optional<OuterOptimizer> outer;
   if (const auto& rounds = job.plan.rounds) {
     outer.emplace(
         state, job.config.train, tied_across_ranks(model, job.plan),
         island_of(rounds, job.rank) == rounds->start_island,
-        OuterOptimizer::Rule{rounds->outer_lr, rounds->outer_momentum},
+        OuterOptimizer::Rule{rounds->outer_lr, rounds->outer_momentum, rounds->overlap_steps > 0},
         [&voter] { return voter.round_share(); }, [&writer] { writer.copy_unwritten(); });
   }
   const std::unique_ptr<StageClock> clock = stage_clock_of(device);
@@ -218,6 +222,12 @@ Result<void> train(const Job& job,
   HeldOutEvaluator held_out(job.config.train.eval_batches, job.config.train.global_batch,
                             evaluation_of, source != nullptr ? source->bytes_per_token() : 0, voter,
                             run.executor());
+  AnchorEvaluator of_anchor(
+      held_out,
+      [&](std::int64_t step) {
+        return step_scope(job.plan.rounds, step, job.config.train.steps) == StepScope::kAdopt;
+      },
+      [&outer] { outer->exchange_anchor(); });
   StateSaver saver(saving_rank(job),
                    {state, writer, timer, run.link(), launcher,
                     // The residuals of a synchronous start end with it.
@@ -227,9 +237,14 @@ Result<void> train(const Job& job,
                     },
                     [&voter]() -> const CheckpointState& { return voter.progress(); },
                     [&run] { return run.stall_timeout().deadline(); }, spare_bytes,
-                    [&]() -> std::vector<TensorView> {
-                      if (saved_scope(job, voter) != StepScope::kRoundEnd) return {};
-                      return outer->save_views([&run] { run.executor().add_round_feedback(); });
+                    [&]() -> RoundViews {
+                      const StepScope scope = saved_scope(job, voter);
+                      RoundViews views;
+                      if (scope != StepScope::kRoundEnd && scope != StepScope::kAdopt) return views;
+                      views.state =
+                          outer->save_views([&run] { run.executor().add_round_feedback(); });
+                      if (scope == StepScope::kAdopt) views.parameters = outer->anchor_views();
+                      return views;
                     }});
   std::optional<DeviceWatchdog> watch;
   if (!device.is_host()) {
@@ -245,12 +260,13 @@ Result<void> train(const Job& job,
                                         schedules.training.at(StepScope::kSynchronous), state,
                                         run.executor()));
     if (outer) {
-      MOTLEY_ASSIGN(const FeedbackScope scope, outer->load(reader));
+      const bool in_round = voter.progress().step >= job.plan.rounds->start_steps;
+      MOTLEY_ASSIGN(const FeedbackScope scope, outer->load(reader, in_round));
       MOTLEY_TRY(run.executor().set_round_feedback(scope));
     }
   }
   try {
-    MOTLEY_TRY(run.train(voter, held_out, saver));
+    MOTLEY_TRY(run.train(voter, of_anchor, saver));
     return replicator ? replicator->finish(saver.last_step()) : Result<void>();
   } catch (const DeviceStall& stood) {
     // The host's position says little: it runs ahead of the device.

@@ -93,4 +93,12 @@ Result<std::optional<Evaluation>> HeldOutEvaluator::evaluate(std::int64_t step) 
   return std::optional(evaluation);
 }
 
+Result<std::optional<Evaluation>> AnchorEvaluator::evaluate(std::int64_t step) {
+  if (!is_adopted_(step)) return evaluator_.evaluate(step);
+  exchange_();
+  auto evaluation = evaluator_.evaluate(step);
+  exchange_();
+  return evaluation;
+}
+
 }  // namespace motley

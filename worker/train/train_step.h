@@ -75,6 +75,23 @@ class HeldOutEvaluator final : public Evaluator {
   Executor& executor_;
 };
 
+// Evaluates the anchor of a round in place of the parameters, after steps for which `is_adopted`
+// holds. `exchange` exchanges the two.
+class AnchorEvaluator final : public Evaluator {
+ public:
+  AnchorEvaluator(Evaluator& evaluator,
+                  std::function<bool(std::int64_t step)> is_adopted,
+                  std::function<void()> exchange)
+      : evaluator_(evaluator), is_adopted_(std::move(is_adopted)), exchange_(std::move(exchange)) {}
+
+  [[nodiscard]] Result<std::optional<Evaluation>> evaluate(std::int64_t step) override;
+
+ private:
+  Evaluator& evaluator_;
+  const std::function<bool(std::int64_t step)> is_adopted_;
+  const std::function<void()> exchange_;
+};
+
 // For a simulated device, which has no values to evaluate or save.
 class NullEvaluator final : public Evaluator, public ShardSaver {
  public:
