@@ -24,25 +24,37 @@
 #include "base/secret.h"
 #include "cluster/launch/worker_command.h"
 #include "cluster/reach/framed_output.h"
+#include "plan/cluster/joined_shell.h"
 
 namespace motley {
 namespace {
 
 constexpr std::size_t kWordsBytesMax = 1024;
 constexpr std::size_t kMarkerBytes = 8;
+constexpr int kNotAnswered = 255;  // by a joined machine, as by ssh
 
 // One machine with its running command.
 class QueriedMachine {
  public:
-  QueriedMachine(const MachineQuery& question, const std::string& marker) : frame_(marker) {
+  QueriedMachine(const MachineQuery& question, const std::string& marker)
+      : marker_(marker),
+        is_joined_(joined_shell(question.machine->shell).has_value()),
+        frame_(marker) {
+    if (is_joined_ && question.order.empty()) {
+      answer_.problem = "a machine that has joined by ticket runs no shell";
+      return;
+    }
     Result<Process> process = Process::start(
-        remote_command(question.machine->shell, framed_command(question.command, marker)));
+        remote_command(question.machine->shell,
+                       is_joined_ ? question.order : framed_command(question.command, marker)));
     if (!process.ok()) {
       answer_.problem = fmt::format("{}: {}", process.error().what, process.error().cause);
       return;
     }
     process_.emplace(std::move(process).value());
     process_->input().reset();
+    // No shell is involved that could add to the output, so the frame is made here.
+    if (is_joined_) frame_.add_output(fmt::format("\n{}-begin\n", marker_));
   }
 
   [[nodiscard]] bool is_open() const { return process_.has_value(); }
@@ -63,6 +75,9 @@ class QueriedMachine {
     if (::poll(&exit, 1, 0) <= 0) return;
     read_all();
     const ProcessExit end = process_->reap();
+    if (is_joined_ && end.signal == 0 && end.status != kNotAnswered) {
+      frame_.add_output(fmt::format("\n{}-end {}\n", marker_, end.status));
+    }
     if (!frame_.status()) answer_.problem = problem_of(end);
     process_.reset();
   }
@@ -84,6 +99,7 @@ class QueriedMachine {
  private:
   // Why the shell ended before the command completed.
   [[nodiscard]] std::string problem_of(const ProcessExit& end) const {
+    if (is_joined_) return "no answer from it";
     if (end.signal != 0) {
       return fmt::format("its shell was killed by signal {} ({})", end.signal,
                          strsignal(end.signal));
@@ -110,6 +126,8 @@ class QueriedMachine {
     }
   }
 
+  const std::string marker_;
+  const bool is_joined_;  // by ticket
   std::optional<Process> process_;
   FramedOutput frame_;
   MachineResponse answer_;

@@ -16,6 +16,9 @@ inline constexpr double kResponse_s = 15;
 struct MachineQuery {
   const Machine* machine = nullptr;
   std::vector<std::string> command;
+  // The same question in the words of docs/formats/join.md, for a machine that has joined by ticket
+  // and runs no shell; empty = it cannot be asked.
+  std::vector<std::string> order = {};
 };
 
 struct MachineResponse {

@@ -10,6 +10,7 @@
 #include "base/system/shell_word.h"
 #include "cluster/launch/worker_command.h"
 #include "cluster/launch/workers.h"
+#include "plan/cluster/joined_shell.h"
 
 namespace motley {
 namespace {
@@ -94,7 +95,9 @@ Result<std::map<std::string, std::string>> find_unusable(const Cluster& cluster,
   for (const Machine& machine : cluster.machines) {
     if (!machines.contains(machine.name)) continue;
     if (machine.shell.empty() && machine.motley_dir.empty()) continue;
-    questions.push_back({&machine, {"test", "-x", stage_program_on(machine, program).string()}});
+    const std::filesystem::path there = stage_program_on(machine, program);
+    questions.push_back(
+        {&machine, {"test", "-x", there.string()}, {"has", there.filename().string()}});
   }
   MOTLEY_ASSIGN(const auto answers, query_machines(questions, answer_s));
   std::map<std::string, std::string> unusable;
@@ -138,6 +141,7 @@ Result<void> check_package_seen(const Cluster& cluster,
   std::vector<MachineQuery> questions;
   for (const Machine& machine : cluster.machines) {
     if (!machines.contains(machine.name) || machine.shell.empty()) continue;
+    if (joined_shell(machine.shell)) continue;  // has got it from here
     questions.push_back({&machine,
                          {"sh", "-c", kAsk, "sh", (package.folder / package.small_file).string(),
                           (package.folder / package.large_file).string()}});

@@ -36,9 +36,9 @@ namespace motley {
     double answer_s);
 
 // Checks that each of these machines that is not the launcher's sees the same model package: every
-// machine reads it for itself. Runs shell commands there; no worker starts. kConfig naming each
-// machine that lacks the package or has another one, with a command that copies it there; kPeer if
-// one does not answer.
+// machine reads it for itself. Those that have joined by ticket got theirs from here. Runs shell
+// commands there; no worker starts. kConfig naming each machine that lacks the package or has
+// another one, with a command that copies it there; kPeer if one does not answer.
 [[nodiscard]] Result<void> check_package_seen(const Cluster& cluster,
                                               const std::set<std::string>& machines,
                                               const FolderFingerprint& package,

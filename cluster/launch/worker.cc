@@ -11,6 +11,7 @@
 #include "base/check.h"
 #include "base/system/files.h"
 #include "cluster/launch/worker_command.h"
+#include "plan/cluster/joined_shell.h"
 
 namespace motley {
 namespace {
@@ -27,6 +28,18 @@ std::string_view read_some(OwnedFd& fd, std::span<char> buffer) {
   const bool later = bytes < 0 && (errno == EAGAIN || errno == EINTR);
   if (!later) fd.reset();
   return {};
+}
+
+// A joined machine has the run's files below a folder of its own.
+Job job_there(const WorkerSpec& spec) {
+  Job job = spec.job;
+  const auto joined = joined_shell(spec.machine.shell);
+  if (!joined) return job;
+  for (std::string* path : {&job.config.model.path, &job.config.model.init_from,
+                            &job.config.data.path, &job.config.data.holdout_path}) {
+    *path = path_there(*joined, *path);
+  }
+  return job;
 }
 
 }  // namespace
@@ -55,7 +68,7 @@ Result<void> Worker::start(const std::filesystem::path& log_folder, double lease
   heard_at_s = progress_at_s = now_s();
   spec_.job.lease_s = lease_s;
   input_.open(std::move(process_->input()));
-  input_.send({{"job", job_to_json(spec_.job)}});
+  input_.send({{"job", job_to_json(job_there(spec_))}});
   return {};
 }
 

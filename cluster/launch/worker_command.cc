@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include "base/system/shell_word.h"
+#include "plan/cluster/joined_shell.h"
 
 namespace motley {
 
@@ -27,6 +28,10 @@ constexpr const char* kBlasSpins = "OPENBLAS_THREAD_TIMEOUT=4";
 std::vector<std::string> worker_command(const std::vector<std::string>& prefix,
                                         const std::filesystem::path& program,
                                         int threads) {
+  // A joined machine has this function too.
+  if (joined_shell(prefix)) {
+    return remote_command(prefix, {"work", program.filename().string(), std::to_string(threads)});
+  }
   std::vector<std::string> command = {"env"};
   if (threads > 0) {
     command.push_back(fmt::format("OMP_NUM_THREADS={}", threads));

@@ -10,7 +10,8 @@ namespace motley {
 // [prefix…] env OMP_NUM_THREADS=N OPENBLAS_NUM_THREADS=N <program>, as an argument list; no local
 // shell is involved. The exception is a prefix whose program is called ssh: ssh joins its arguments
 // with blanks and the remote shell splits them again, so the command is one argument in which each
-// word is quoted.
+// word is quoted. A machine that has joined by ticket gets the command in the words of
+// docs/formats/join.md instead.
 [[nodiscard]] std::vector<std::string> worker_command(const std::vector<std::string>& prefix,
                                                       const std::filesystem::path& program,
                                                       int threads);

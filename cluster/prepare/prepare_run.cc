@@ -7,6 +7,8 @@
 
 #include "base/system/files.h"
 #include "checkpoint/checkpoint.h"
+#include "cluster/join/head/send_run_files.h"
+#include "cluster/launch/workers.h"
 #include "cluster/prepare/ask_for_data.h"
 #include "cluster/prepare/check_request.h"
 #include "cluster/prepare/claim_folder.h"
@@ -56,6 +58,11 @@ Result<ReadyRun> store_run(const TrainingRequest& request,
 Result<Launch> prepare_run(const TrainingRequest& request, Log& log) {
   MOTLEY_ASSIGN(CheckedRequest checked, check_request(request, log));
   MOTLEY_ASSIGN(ClaimedFolder claimed, claim_folder(request, checked, log));
+  const Config sent = with_absolute_paths(request.planning.config);
+  MOTLEY_TRY(send_run_files(
+      checked.planning.cluster, checked.machines.names,
+      {sent.model.path, sent.model.init_from, sent.data.path, sent.data.holdout_path},
+      request.display.line, log));
   MOTLEY_ASSIGN(const FoundShards found, find_shards(request, checked, claimed, log));
   const RunFolder& folder = claimed.folder;
   if (request.resume && !found.resumes) {

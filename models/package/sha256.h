@@ -1,4 +1,5 @@
-// SHA-256, by OpenSSL, as other programs write it beside their files. Private to models/package.
+// SHA-256, by OpenSSL, as other programs write it beside their files. Private to models/package and
+// to the transfers of cluster/join/.
 #pragma once
 
 #include <cstddef>

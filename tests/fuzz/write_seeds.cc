@@ -119,6 +119,8 @@ void add_documents(Seeds& seeds) {
 
 Result<void> add_messages(Seeds& seeds) {
   seeds["request/right"] = right_request();
+  seeds["join/right"] = right_join_messages();
+  seeds["ticket/right"] = right_ticket();
   seeds["votes/right"] = right_votes();
   seeds["votes/evaluation"] = right_evaluation();
   seeds["topk/gaps"] = message_input(kTopkChains, 0, some_values(600));

@@ -1,0 +1,50 @@
+// Admission: which machines a ticket admits. The ticket has a number of places; a machine takes one
+// when it proves the ticket's secret for the first time, and from then on is known by its key, so it
+// may come back after a lost connection without a place or a proof. The secret is erased with the
+// last place. Pure: time and messages are passed in.
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+#include "cluster/join/join_identity.h"
+
+namespace motley {
+
+// Of a machine's name and of the paths in its hello.
+inline constexpr std::size_t kJoinNameBytesMax = 63;
+
+class Admission {
+ public:
+  // `taken_name` is the head's own name in the cluster.
+  Admission(std::string secret, int places, double expires_unix_s, std::string taken_name);
+  ~Admission();
+  Admission(const Admission&) = delete;
+  Admission& operator=(const Admission&) = delete;
+
+  // The machine's name in the cluster: `wanted`, made unique, or the one that it got before.
+  // kUnauthorised, in words for the machine, if it may not join. REQUIRES: TLS has proved that the
+  // other end has the key of context.machine.
+  [[nodiscard]] Result<std::string> admit(const ProofContext& context,
+                                          std::string_view proof,
+                                          const std::string& wanted,
+                                          double unix_now_s);
+
+  [[nodiscard]] int places_left() const { return places_ - static_cast<int>(names_.size()); }
+
+ private:
+  [[nodiscard]] std::string unique_name(const std::string& wanted) const;
+
+  std::string secret_;  // empty once the places are taken
+  int places_;
+  double expires_unix_s_;
+  std::string taken_name_;
+  std::map<std::string, std::string> names_;  // by fingerprint
+};
+
+// The host name or --name as a machine's name in a cluster: its unusable characters are replaced.
+[[nodiscard]] std::string name_in_cluster(std::string_view text);
+
+}  // namespace motley

@@ -1,0 +1,62 @@
+// JoinSession: a joined machine's side of one connection to the head: carries out its commands and
+// receives its files, until the head ends, the connection is lost or this program is to stop. Leaves
+// no process behind. One owner thread.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "base/process/stop_signals.h"
+#include "base/result.h"
+#include "cluster/join/machine/file_receiver.h"
+#include "cluster/join/machine/join_home.h"
+#include "cluster/join/machine/joined_command.h"
+#include "cluster/join/tls_link.h"
+
+namespace motley {
+
+class JoinSession {
+ public:
+  // `programs`: the folder of this installation's programs. `say` displays a line.
+  JoinSession(std::unique_ptr<TlsLink> link,
+              const JoinHome& home,
+              std::filesystem::path programs,
+              std::function<void(const std::string& line)> say);
+  ~JoinSession();
+  JoinSession(const JoinSession&) = delete;
+  JoinSession& operator=(const JoinSession&) = delete;
+
+  // Returns once the head has ended the session. Errors: kInterrupted or kTerminated, after the head
+  // was told; kPeer if the connection was lost or the head violates the protocol.
+  [[nodiscard]] Result<void> serve(StopSignals& signals);
+
+ private:
+  struct Transfer {
+    FileReceiver receiver;
+    double began_s;
+  };
+
+  [[nodiscard]] Result<void> advance();
+  [[nodiscard]] Result<void> take(const JoinFrame& frame);
+  [[nodiscard]] Result<void> start(const JoinFrame& frame);
+  void take_file_message(const JoinFrame& frame);
+  void continue_transfer(std::uint32_t channel);
+  void end_transfer(std::uint32_t channel, const Result<void>& outcome);
+  void leave();
+  void end_commands();
+
+  std::unique_ptr<TlsLink> link_;
+  const JoinHome& home_;
+  const std::filesystem::path programs_;
+  const std::function<void(const std::string& line)> say_;
+  std::map<std::uint32_t, std::unique_ptr<JoinedCommand>> commands_;
+  std::map<std::uint32_t, std::unique_ptr<Transfer>> transfers_;
+  std::uint32_t last_channel_ = 0;
+  bool has_ended_ = false;  // by the head
+};
+
+}  // namespace motley
