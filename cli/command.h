@@ -17,6 +17,7 @@ struct Command {
 
 [[nodiscard]] Command train_command();
 [[nodiscard]] Command launch_command();
+[[nodiscard]] Command join_command();
 [[nodiscard]] Command init_command();
 [[nodiscard]] Command profile_command();
 [[nodiscard]] Command probe_command();

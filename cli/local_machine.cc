@@ -13,6 +13,7 @@
 #include <memory>
 
 #include "comm/transport/network_interface.h"
+#include "plan/cluster/joined_shell.h"
 
 namespace motley {
 namespace {
@@ -56,6 +57,19 @@ Result<std::string> own_address(const std::vector<std::string>& peers) {
   }
   return Error{ErrorCode::kPeer, "this machine has no address that other machines can reach", "",
                "connect it to the network of the other machines"};
+}
+
+std::vector<std::string> outside_addresses() {
+  std::vector<std::string> addresses;
+  const auto interfaces = network_interfaces();
+  for (const char* mark : {".", ":"}) {
+    if (!interfaces.ok()) break;
+    for (const NetworkInterface& each : *interfaces) {
+      const bool is_version = each.address.find(mark) != std::string::npos;
+      if (is_version && leads_outside(each)) addresses.push_back(each.address);
+    }
+  }
+  return addresses.empty() ? std::vector<std::string>{"127.0.0.1"} : addresses;
 }
 
 Result<void> make_addresses_numeric(Cluster& cluster, const LocalMachine& here) {
@@ -102,7 +116,9 @@ std::string starting_folders(const Cluster& cluster) {
   if (all_here) return "";
   std::vector<std::string> places;
   for (const Machine& machine : cluster.machines) {
-    places.push_back(machine.name + " " + starting_folder(machine));
+    const bool has_joined = joined_shell(machine.shell).has_value();
+    places.push_back(machine.name + " " +
+                     (has_joined ? "joined by ticket" : starting_folder(machine)));
   }
   return fmt::format("{}", fmt::join(places, ", "));
 }

@@ -18,6 +18,9 @@ namespace motley {
 // of the first interface that leads outside. kPeer if there is none.
 [[nodiscard]] Result<std::string> own_address(const std::vector<std::string>& peers);
 
+// All addresses of interfaces that lead outside, IPv4 first; the loopback address if there is none.
+[[nodiscard]] std::vector<std::string> outside_addresses();
+
 // Replaces this machine's name by its numeric address in the machines' addresses.
 [[nodiscard]] Result<void> make_addresses_numeric(Cluster& cluster, const LocalMachine& here);
 

@@ -13,7 +13,9 @@
 #include "base/system/version.h"
 #include "base/toml.h"
 #include "cli/command.h"
+#include "cluster/join/head/local_request.h"
 #include "comm/make_transport.h"
+#include "plan/cluster/joined_shell.h"
 
 namespace motley {
 namespace {
@@ -155,6 +157,7 @@ int run_motley(const std::string& program, const std::vector<std::string>& words
     print_completion({words.begin() + 1, words.end()});
     return 0;
   }
+  if (words[0] == kOnCommand) return run_on_joined({words.begin() + 1, words.end()});
   auto done = run_command(program, words);
   if (done.ok()) done = printed();
   if (done.ok()) return 0;

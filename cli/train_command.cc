@@ -4,6 +4,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <mutex>
 #include <set>
 #include <string>
 #include <utility>
@@ -15,6 +16,7 @@
 #include "base/system/shell_word.h"
 #include "cli/command.h"
 #include "cli/inputs.h"
+#include "cli/invitation.h"
 #include "cli/local_machine.h"
 #include "cli/train_messages.h"
 #include "cluster/launch/workers.h"
@@ -211,10 +213,18 @@ Result<void> train(const Arguments& arguments) {
   request.display.line = &line;
   // A blocked reader does not block the training.
   NonBlockingWriter errors(STDERR_FILENO);
-  Log log("", log_level(arguments), [&](std::string_view text) {
+  std::mutex one_writer;  // also for lines about machines that join, from another thread
+  const Log::Output output = [&](std::string_view text) {
     line.step_aside();
+    const std::lock_guard lock(one_writer);
     errors.write(text);
-  });
+  };
+  Log log("", log_level(arguments), output);
+  Invitation invitation;
+  if (arguments.has("invite")) {
+    MOTLEY_ASSIGN(invitation, invite_machines(arguments, request.planning.cluster, line, output));
+    request.planning.cluster = invitation.cluster;
+  }
   Result<void> done = carry_out(request, resolved, arguments.has("json"), log);
   // The terminal shows the error last; here it is only logged.
   if (!done.ok()) log.keep(done.error());
@@ -242,6 +252,12 @@ std::vector<OptionSpec> run_options() {
       {"quiet", "", "errors and warnings only: no plan, no progress, no summary"},
       {"verbose", "", "with the details that otherwise are only in the run's log/motley.log"},
       json_option()};
+}
+
+std::vector<OptionSpec> launch_options() {
+  std::vector<OptionSpec> options = run_options();
+  for (OptionSpec& option : invite_options()) options.push_back(std::move(option));
+  return options;
 }
 
 }  // namespace
@@ -278,7 +294,7 @@ Command launch_command() {
       "launch",
       "train on several machines, started from here",
       {"CONFIG"},
-      run_options(),
+      launch_options(),
       "Starts a stage process on every machine of the plan, with the remote shell in its\n"
       "entry of the cluster file (ssh by default, with your own configuration), exchanges\n"
       "their addresses, and collects one log. When it ends, for whatever reason, no process\n"
@@ -288,14 +304,19 @@ Command launch_command() {
       "Motley must be installed on every machine; set motley_dir in the cluster file if its\n"
       "folder differs from the one here. A machine that does not see the run's folder stores\n"
       "its part in its own folder (docs/checkpoints.md).\n\n"
+      "With --invite N it needs no remote shell: it prints a ticket, waits until N machines have\n"
+      "joined with it (`motley join`), and trains on them, this machine and those of --cluster, "
+      "if\n"
+      "given. The machines get the files of the run from here.\n\n"
       "Examples\n"
+      "  motley launch gpt.toml --invite 2\n"
       "  motley launch gpt.toml --cluster home.toml\n"
       "  motley launch gpt.toml --cluster home.toml --set train.precision=bf16\n"};
-  spec.needs = "--cluster FILE";
+  spec.needs = "--cluster FILE|--invite N";
   return {spec, [](const Arguments& arguments) -> Result<void> {
-            if (!arguments.has("cluster")) {
-              return Error{ErrorCode::kUsage, "motley launch needs --cluster FILE", "",
-                           "use motley train for this machine alone"};
+            if (!arguments.has("cluster") && !arguments.has("invite")) {
+              return Error{ErrorCode::kUsage, "motley launch needs --cluster FILE or --invite N",
+                           "", "use motley train for this machine alone"};
             }
             return train(arguments);
           }};

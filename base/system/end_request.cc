@@ -22,6 +22,7 @@ constexpr char kEnd = 'e';
 
 // The handler has no other way to find its pipe.
 std::atomic<int> request_fd{-1};
+
 struct sigaction earlier_action {};
 
 void write_byte(char byte) {
@@ -50,7 +51,9 @@ EndRequest::EndRequest(std::function<void()> on_request, double grace_s)
   requests_ = OwnedFd(ends[0]);
   request_fd.store(ends[1]);
   waiter_ = std::jthread([this, grace_s] { wait(grace_s); });
+
   struct sigaction action {};
+
   action.sa_handler = on_signal;
   action.sa_flags = SA_RESTART;
   sigemptyset(&action.sa_mask);

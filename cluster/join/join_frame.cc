@@ -38,7 +38,8 @@ Result<std::optional<JoinFrame>> JoinFrameReader::next(std::size_t content_bytes
   const std::string_view left = std::string_view(bytes_).substr(begin_);
   if (left.size() < kLengthBytes) return std::optional<JoinFrame>();
   const std::size_t length = get_u32(left);
-  if (length < kHeadBytes - kLengthBytes || length > kHeadBytes - kLengthBytes + content_bytes_max) {
+  if (length < kHeadBytes - kLengthBytes ||
+      length > kHeadBytes - kLengthBytes + content_bytes_max) {
     return Error{ErrorCode::kPeer, "it violates the protocol",
                  fmt::format("a message of {} bytes", length),
                  "use the same version of Motley on every machine"};

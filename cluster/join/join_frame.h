@@ -15,22 +15,22 @@ namespace motley {
 
 // The letters are those of docs/formats/join.md.
 enum class JoinKind : std::uint8_t {
-  kHello = 1,     // of the joining machine: JSON
-  kWelcome = 2,   // JSON
-  kRefusal = 3,   // JSON
-  kStart = 4,     // of a command: its words as JSON
-  kInput = 5,     // bytes for its standard input; empty: the input has ended
-  kOutput = 6,    // bytes of its standard output; empty: the output has ended
-  kErrors = 7,    // the same of its standard error
-  kCredit = 8,    // the receiver of a stream has passed bytes on: JSON
-  kKill = 9,      // ends the command at once, or the transfer
-  kExit = 10,     // the command or the transfer has ended: JSON
-  kPing = 11,     // shows that the sender is alive
+  kHello = 1,      // of the joining machine: JSON
+  kWelcome = 2,    // JSON
+  kRefusal = 3,    // JSON
+  kStart = 4,      // of a command: its words as JSON
+  kInput = 5,      // bytes for its standard input; empty: the input has ended
+  kOutput = 6,     // bytes of its standard output; empty: the output has ended
+  kErrors = 7,     // the same of its standard error
+  kCredit = 8,     // the receiver of a stream has passed bytes on: JSON
+  kKill = 9,       // ends the command at once, or the transfer
+  kExit = 10,      // the command or the transfer has ended: JSON
+  kPing = 11,      // shows that the sender is alive
   kManifest = 12,  // files that the head offers: JSON
-  kWant = 13,     // a piece of a file that is missing: JSON
-  kPiece = 14,    // its bytes
-  kLeave = 15,    // the machine leaves the run
-  kEnd = 16,      // the head has ended: JSON
+  kWant = 13,      // a piece of a file that is missing: JSON
+  kPiece = 14,     // its bytes
+  kLeave = 15,     // the machine leaves the run
+  kEnd = 16,       // the head has ended: JSON
 };
 
 inline constexpr std::uint8_t kJoinKindMax = 16;

@@ -83,15 +83,16 @@ Result<void> JoinIdentity::certify() {
   constexpr long kDay_s = 86400;
   X509_NAME* const name = x509 == nullptr ? nullptr : X509_get_subject_name(x509);
   // The dates are not checked: the clocks of two machines may differ by any time.
-  const bool made =
-      name != nullptr && X509_set_version(x509, 2) == 1 &&
-      ASN1_INTEGER_set(X509_get_serialNumber(x509), 1) == 1 &&
-      X509_gmtime_adj(X509_getm_notBefore(x509), -kDay_s) != nullptr &&
-      X509_gmtime_adj(X509_getm_notAfter(x509), 3650 * kDay_s) != nullptr &&
-      X509_set_pubkey(x509, key_.get()) == 1 &&
-      X509_NAME_add_entry_by_txt(name, "CN", MBSTRING_ASC,
-                                 reinterpret_cast<const unsigned char*>("motley"), -1, -1, 0) == 1 &&
-      X509_set_issuer_name(x509, name) == 1 && X509_sign(x509, key_.get(), nullptr) > 0;
+  const bool made = name != nullptr && X509_set_version(x509, 2) == 1 &&
+                    ASN1_INTEGER_set(X509_get_serialNumber(x509), 1) == 1 &&
+                    X509_gmtime_adj(X509_getm_notBefore(x509), -kDay_s) != nullptr &&
+                    X509_gmtime_adj(X509_getm_notAfter(x509), 3650 * kDay_s) != nullptr &&
+                    X509_set_pubkey(x509, key_.get()) == 1 &&
+                    X509_NAME_add_entry_by_txt(name, "CN", MBSTRING_ASC,
+                                               reinterpret_cast<const unsigned char*>("motley"), -1,
+                                               -1, 0) == 1 &&
+                    X509_set_issuer_name(x509, name) == 1 &&
+                    X509_sign(x509, key_.get(), nullptr) > 0;
   if (!made) return no_openssl("make a certificate");
   std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
   unsigned int bytes = 0;
@@ -114,14 +115,12 @@ Result<void> JoinIdentity::certify() {
 }
 
 std::string ticket_proof(std::string_view secret, const ProofContext& context) {
-  const std::string message =
-      "motley join 1\n" + context.exported + context.head + context.machine;
+  const std::string message = "motley join 1\n" + context.exported + context.head + context.machine;
   std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
   unsigned int bytes = 0;
-  const unsigned char* made =
-      HMAC(EVP_sha256(), secret.data(), static_cast<int>(secret.size()),
-           reinterpret_cast<const unsigned char*>(message.data()), message.size(), digest.data(),
-           &bytes);
+  const unsigned char* made = HMAC(EVP_sha256(), secret.data(), static_cast<int>(secret.size()),
+                                   reinterpret_cast<const unsigned char*>(message.data()),
+                                   message.size(), digest.data(), &bytes);
   MOTLEY_CHECK(made != nullptr, "no HMAC of {} bytes", message.size());
   return {reinterpret_cast<const char*>(digest.data()), bytes};
 }

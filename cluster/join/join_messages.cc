@@ -25,19 +25,17 @@ constexpr auto kAbsolutePath = [](const JsonFields& fields) -> Result<std::strin
 
 constexpr auto kHash = [](const JsonFields& fields) -> Result<std::string> {
   MOTLEY_ASSIGN(std::string hash, fields.text());
-  const bool is_hash = hash.size() == 64 && hash.find_first_not_of("0123456789abcdef") ==
-                                                std::string::npos;
+  const bool is_hash =
+      hash.size() == 64 && hash.find_first_not_of("0123456789abcdef") == std::string::npos;
   return is_hash ? Result<std::string>(hash) : fields.bad("it is not a SHA-256");
 };
 
 constexpr auto table_of(const JoinHello*) {
-  return json::table<JoinHello>(json::header("motley-join", 1),
-                                json::required("name", &JoinHello::name, json::text()),
-                                json::required("proof", &JoinHello::proof, json::text()),
-                                json::required("files", &JoinHello::files,
-                                               json::scalar(kAbsolutePath)),
-                                json::required("runs", &JoinHello::runs,
-                                               json::scalar(kAbsolutePath)));
+  return json::table<JoinHello>(
+      json::header("motley-join", 1), json::required("name", &JoinHello::name, json::text()),
+      json::required("proof", &JoinHello::proof, json::text()),
+      json::required("files", &JoinHello::files, json::scalar(kAbsolutePath)),
+      json::required("runs", &JoinHello::runs, json::scalar(kAbsolutePath)));
 }
 
 constexpr auto table_of(const JoinWelcome*) {

@@ -69,8 +69,10 @@ void StreamSink::write() {
     const ssize_t count = ::write(fd_.get(), bytes_.data(), bytes_.size());
     if (count < 0 && errno == EINTR) continue;
     if (count < 0 && errno == EAGAIN) break;
-    if (count < 0) fd_.reset();  // its reader is gone
-    else bytes_.erase(0, static_cast<std::size_t>(count));
+    if (count < 0)
+      fd_.reset();  // its reader is gone
+    else
+      bytes_.erase(0, static_cast<std::size_t>(count));
   }
   if (!fd_.open()) bytes_.clear();
   passed_ += before - bytes_.size();

@@ -32,6 +32,7 @@ class StreamSource {
   StreamSource(OwnedFd fd, StreamRoute route);
 
   void watch(PollSet& polled);
+
   void grant(std::uint64_t bytes) { granted_ += bytes; }
 
   // Whether the end was sent.
@@ -63,7 +64,7 @@ class StreamSink {
 
   OwnedFd fd_;
   StreamRoute route_;
-  std::string bytes_;        // received and not yet written
+  std::string bytes_;         // received and not yet written
   std::uint64_t passed_ = 0;  // written and not yet granted again
   bool ends_ = false;
 };

@@ -1,7 +1,7 @@
 // The command prefix of a machine that has joined by ticket (cluster/join/). As with ssh, a process
-// here stands for the one there: the hidden command `motley __on SOCKET MACHINE FILES WORDS…` passes
-// its standard streams to the program that holds the machine's connection, through a socket of this
-// machine, and ends with the exit status of the command there.
+// here stands for the one there: the hidden command `motley __on SOCKET MACHINE FILES WORDS…`
+// passes its standard streams to the program that holds the machine's connection, through a socket
+// of this machine, and ends with the exit status of the command there.
 #pragma once
 
 #include <filesystem>

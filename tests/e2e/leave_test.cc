@@ -1,5 +1,5 @@
-// Workers that are asked to end (SIGTERM) by their machines' owners or batch systems: the step under
-// way is saved, and the others continue.
+// Workers that are asked to end (SIGTERM) by their machines' owners or batch systems: the step
+// under way is saved, and the others continue.
 #include <signal.h>
 
 #include <algorithm>
@@ -31,15 +31,15 @@ class Leave : public testing::Test {
  protected:
   [[nodiscard]] std::vector<std::string> words() const {
     std::vector<std::string> words = SmallJob::measured_with(kSettings, kTwoMachines);
-    words.insert(words.end(),
-                 {"--cluster", job_.folder().write("cluster.toml", kTwoMachines), "--pin",
-                  "always desk", "--pin", "always box", "--set", "parallel.replicas=false", "--set",
-                  "run.restarts=3"});
+    words.insert(words.end(), {"--cluster", job_.folder().write("cluster.toml", kTwoMachines),
+                               "--pin", "always desk", "--pin", "always box", "--set",
+                               "parallel.replicas=false", "--set", "run.restarts=3"});
     return words;
   }
 
   [[nodiscard]] std::size_t steps_done() const {
-    const std::string text = read_text(std::filesystem::path(job_.run_dir("run")) / "metrics.jsonl");
+    const std::string text =
+        read_text(std::filesystem::path(job_.run_dir("run")) / "metrics.jsonl");
     return static_cast<std::size_t>(std::ranges::count(text, '\n'));
   }
 

@@ -100,6 +100,14 @@ std::vector<pid_t> RunningMotley::workers() const {
   return found;
 }
 
+std::string RunningMotley::printed() const {
+  return read_text(folder_ / "out");
+}
+
+std::string RunningMotley::reported() const {
+  return read_text(folder_ / "err");
+}
+
 Outcome RunningMotley::wait() {
   int status = 0;
   if (!eventually([&] { return ::waitpid(pid_, &status, WNOHANG) == pid_; })) {

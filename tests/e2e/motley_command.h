@@ -52,6 +52,9 @@ class RunningMotley {
 
   // Its worker processes in ascending order of pid, which is the order of ranks.
   [[nodiscard]] std::vector<pid_t> workers() const;
+  // What it has printed so far on standard output, and on standard error.
+  [[nodiscard]] std::string printed() const;
+  [[nodiscard]] std::string reported() const;
   // Waits for its end, at most a minute.
   Outcome wait();
 

@@ -19,9 +19,20 @@ inline std::string right_ticket() {
 }
 
 inline const std::vector<std::string>& fragments_of_tickets() {
-  static const std::vector<std::string> fragments = {
-      "motley1:", "@",  ",",  "/",   ":",         "0",          "65535",
-      "65536",    "-1", "::", "%lo", "127.0.0.1", "::ffff:1.2.3.4", std::string(64, 'F')};
+  static const std::vector<std::string> fragments = {"motley1:",
+                                                     "@",
+                                                     ",",
+                                                     "/",
+                                                     ":",
+                                                     "0",
+                                                     "65535",
+                                                     "65536",
+                                                     "-1",
+                                                     "::",
+                                                     "%lo",
+                                                     "127.0.0.1",
+                                                     "::ffff:1.2.3.4",
+                                                     std::string(64, 'F')};
   return fragments;
 }
 
@@ -94,10 +105,17 @@ inline std::string right_join_messages() {
 }
 
 inline const std::vector<std::string>& fragments_of_join_messages() {
-  static const std::vector<std::string> fragments = {
-      std::string(4, '\0'),      std::string("\xff\xff\xff\xff"), "{}",  "null", "\"words\":[",
-      "\"path\":\"/../../etc\"", "1e999",                         "-1",  "true", "\"last\":",
-      std::string(5000, 'a')};
+  static const std::vector<std::string> fragments = {std::string(4, '\0'),
+                                                     std::string("\xff\xff\xff\xff"),
+                                                     "{}",
+                                                     "null",
+                                                     "\"words\":[",
+                                                     "\"path\":\"/../../etc\"",
+                                                     "1e999",
+                                                     "-1",
+                                                     "true",
+                                                     "\"last\":",
+                                                     std::string(5000, 'a')};
   return fragments;
 }
 

@@ -1,7 +1,7 @@
 // Admission: which machines a ticket admits. The ticket has a number of places; a machine takes one
-// when it proves the ticket's secret for the first time, and from then on is known by its key, so it
-// may come back after a lost connection without a place or a proof. The secret is erased with the
-// last place. Pure: time and messages are passed in.
+// when it proves the ticket's secret for the first time, and from then on is known by its key, so
+// it may come back after a lost connection without a place or a proof. The secret is erased with
+// the last place. Pure: time and messages are passed in.
 #pragma once
 
 #include <map>

@@ -1,5 +1,5 @@
-// The head's ends of the channels of one joined machine: a command, whose standard streams are those
-// of a process of this machine, and a transfer of files. One owner thread.
+// The head's ends of the channels of one joined machine: a command, whose standard streams are
+// those of a process of this machine, and a transfer of files. One owner thread.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,8 @@
 
 #include "base/result.h"
 #include "base/system/owned_fd.h"
-#include "cluster/join/join_messages.h"
 #include "cluster/join/head/local_socket.h"
+#include "cluster/join/join_messages.h"
 #include "cluster/join/poll_set.h"
 #include "cluster/join/stream_window.h"
 #include "cluster/join/tls_link.h"

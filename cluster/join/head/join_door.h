@@ -1,5 +1,5 @@
-// JoinDoor: the listener of a head, and the connections whose machines are not yet admitted. Each of
-// them costs bounded memory and time, and their number is bounded: when too many are open, those
+// JoinDoor: the listener of a head, and the connections whose machines are not yet admitted. Each
+// of them costs bounded memory and time, and their number is bounded: when too many are open, those
 // that have sent nothing are closed first. One owner thread.
 #pragma once
 
@@ -29,7 +29,7 @@ struct ArrivedMachine {
 class JoinDoor {
  public:
   static constexpr std::size_t kHalfOpenMax = 64;
-  static constexpr double kGreeting_s = 10;        // from the connection to its hello
+  static constexpr double kGreeting_s = 10;  // from the connection to its hello
   static constexpr double kAcceptedPerSecond = 200;
 
   // The identity must outlive the door.

@@ -32,13 +32,19 @@ constexpr int kAbsent = 255;
 
 class JoinHead::Impl {
  public:
-  Impl(InviteOptions options, JoinIdentity identity, LocalSocket local, OwnedFd listener, Ticket ticket)
+  Impl(InviteOptions options,
+       JoinIdentity identity,
+       LocalSocket local,
+       OwnedFd listener,
+       Ticket ticket)
       : options_(std::move(options)),
         identity_(std::move(identity)),
         local_(std::move(local)),
         door_(std::move(listener), identity_),
         ticket_(std::move(ticket)),
-        admission_(ticket_.secret, options_.places, static_cast<double>(ticket_.expires_unix_s),
+        admission_(ticket_.secret,
+                   options_.places,
+                   static_cast<double>(ticket_.expires_unix_s),
                    options_.own_name),
         wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
     const BlockedSignals blocked;
@@ -109,8 +115,7 @@ void JoinHead::Impl::greet(ArrivedMachine arrival) {
                              arrival.link->peer_fingerprint()};
   const auto proof = from_hex(arrival.hello.proof);
   const std::string proof_bytes = proof ? std::string(proof->begin(), proof->end()) : "";
-  const auto name =
-      admission_.admit(context, proof_bytes, arrival.hello.name, unix_time_s());
+  const auto name = admission_.admit(context, proof_bytes, arrival.hello.name, unix_time_s());
   const std::string& address = arrival.addresses.there;
   if (!name.ok()) {
     // One line a minute for each address, whatever it sends.
@@ -127,8 +132,8 @@ void JoinHead::Impl::greet(ArrivedMachine arrival) {
   note({*name, address, arrival.addresses.here, arrival.hello.files, arrival.hello.runs});
   auto& link = links_[*name];
   if (link) link->lose(fmt::format("{}: the connection was lost", *name));
-  link = std::make_unique<MachineLink>(std::move(arrival.link),
-                                       JoinWelcome{*name, options_.valid_s});
+  link =
+      std::make_unique<MachineLink>(std::move(arrival.link), JoinWelcome{*name, options_.valid_s});
 }
 
 void JoinHead::Impl::note(const JoinedMachine& machine) {
@@ -198,8 +203,8 @@ Result<std::unique_ptr<JoinHead>> JoinHead::open(InviteOptions options) {
                 secret.substr(0, kTicketSecretBytes)};
   wipe(secret);
   return std::unique_ptr<JoinHead>(
-      new JoinHead(std::make_unique<Impl>(std::move(options), std::move(identity),
-                                          std::move(local), std::move(listener), std::move(ticket))));
+      new JoinHead(std::make_unique<Impl>(std::move(options), std::move(identity), std::move(local),
+                                          std::move(listener), std::move(ticket))));
 }
 
 const Ticket& JoinHead::ticket() const {

@@ -1,6 +1,6 @@
 // JoinHead: invites machines and holds their connections for a run. Programs of this machine run
-// commands on them through its socket (cluster/join/head/local_request.h), as through ssh: the head is to
-// them what the master connection of ssh is to ssh. It has a thread of its own.
+// commands on them through its socket (cluster/join/head/local_request.h), as through ssh: the head
+// is to them what the master connection of ssh is to ssh. It has a thread of its own.
 #pragma once
 
 #include <cstdint>
@@ -17,9 +17,9 @@ namespace motley {
 
 struct InviteOptions {
   int places = 1;
-  double valid_s = 900;           // for a machine's first connection
-  std::string listen_address;     // numeric; "" = all of this machine
-  std::uint16_t listen_port = 0;  // 0 = a free one
+  double valid_s = 900;                // for a machine's first connection
+  std::string listen_address;          // numeric; "" = all of this machine
+  std::uint16_t listen_port = 0;       // 0 = a free one
   std::vector<std::string> addresses;  // in the ticket; not empty
   std::string own_name;                // the head's, in the cluster
   // Called by the head's thread with lines for people, such as "box has joined". Must not wait.

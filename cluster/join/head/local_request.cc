@@ -67,7 +67,8 @@ Result<std::uint64_t> send_files(const JoinedShell& shell,
   MOTLEY_ASSIGN(const OwnedFd head, connect_local(shell.socket));
   StopSignals signals;
   const std::string no_head = "the connection to it has ended";
-  if (!send_local(head, join_text(JoinWords{{shell.machine, "files"}}))) return lost(shell, no_head);
+  if (!send_local(head, join_text(JoinWords{{shell.machine, "files"}})))
+    return lost(shell, no_head);
   for (std::size_t first = 0; first <= files.size(); first += kManifestPartFilesMax) {
     const std::size_t end = std::min(first + kManifestPartFilesMax, files.size());
     ManifestPart part;

@@ -19,8 +19,10 @@ namespace motley {
 class LocalSocket {
  public:
   [[nodiscard]] static Result<LocalSocket> open();
+
   LocalSocket(LocalSocket&& other) noexcept
       : folder_(std::exchange(other.folder_, {})), fd_(std::move(other.fd_)) {}
+
   LocalSocket& operator=(LocalSocket&&) = delete;
   ~LocalSocket();
 

@@ -9,8 +9,8 @@
 
 #include "base/result.h"
 #include "cluster/join/head/head_channels.h"
-#include "cluster/join/join_messages.h"
 #include "cluster/join/head/local_socket.h"
+#include "cluster/join/join_messages.h"
 #include "cluster/join/poll_set.h"
 #include "cluster/join/tls_link.h"
 

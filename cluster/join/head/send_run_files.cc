@@ -39,9 +39,10 @@ Result<void> send_run_files(const Cluster& cluster,
                 }));
   for (const JoinedShell& machine : joined) {
     const double began_s = now_s();
-    MOTLEY_ASSIGN(const std::uint64_t sent, send_files(machine, files, [&](std::uint64_t bytes) {
-                    show(fmt::format("sending files to {}: {}", machine.machine, amount_text(bytes)));
-                  }));
+    MOTLEY_ASSIGN(
+        const std::uint64_t sent, send_files(machine, files, [&](std::uint64_t bytes) {
+          show(fmt::format("sending files to {}: {}", machine.machine, amount_text(bytes)));
+        }));
     log.info(sent == 0 ? fmt::format("{} has the files of the run", machine.machine)
                        : fmt::format("sent {} of files to {} in {:.1f} s", amount_text(sent),
                                      machine.machine, now_s() - began_s));

@@ -20,9 +20,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kAskedMax = 16;                                // pieces under way
-constexpr std::size_t kHashBytes = std::size_t{8} << 20;             // in one call of advance()
-constexpr std::size_t kManifestMax = 1'000'000;                      // files
+constexpr std::size_t kAskedMax = 16;                     // pieces under way
+constexpr std::size_t kHashBytes = std::size_t{8} << 20;  // in one call of advance()
+constexpr std::size_t kManifestMax = 1'000'000;           // files
 constexpr std::uint64_t kFreeForOthersBytes = std::uint64_t{256} << 20;
 
 std::uint64_t size_of(const fs::path& path) {
@@ -59,7 +59,8 @@ Result<fs::path> placed_path(const fs::path& root, const std::string& path) {
                         path.size() <= kJoinPathBytesMax && !path.starts_with("//") &&
                         std::ranges::none_of(given, [](const fs::path& p) { return p == ".."; });
   if (is_plain) return root / given.relative_path();
-  return Error{ErrorCode::kCorrupt, fmt::format("the head sent an unusable path: {}", excerpt(path)),
+  return Error{ErrorCode::kCorrupt,
+               fmt::format("the head sent an unusable path: {}", excerpt(path)),
                "it is not absolute and normal", ""};
 }
 

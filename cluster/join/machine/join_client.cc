@@ -105,9 +105,10 @@ Result<Joined> join_anywhere(const JoinOptions& options,
                          place_text(address, options.ticket.port), error.cause);
   }
   if (answered) return *answered;
-  return Error{ErrorCode::kPeer, "no address of the ticket answers", tried,
-               "check that motley launch --invite still waits, that both machines are on one network, "
-               "and that the head's firewall admits the port; --listen there chooses it"};
+  return Error{
+      ErrorCode::kPeer, "no address of the ticket answers", tried,
+      "check that motley launch --invite still waits, that both machines are on one network, "
+      "and that the head's firewall admits the port; --listen there chooses it"};
 }
 
 Result<void> pause(double seconds, StopSignals& signals) {

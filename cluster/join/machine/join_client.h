@@ -8,9 +8,9 @@
 
 #include "base/process/stop_signals.h"
 #include "base/result.h"
-#include "cluster/join/machine/join_home.h"
 #include "cluster/join/join_identity.h"
 #include "cluster/join/join_messages.h"
+#include "cluster/join/machine/join_home.h"
 #include "cluster/join/ticket.h"
 #include "cluster/join/tls_link.h"
 
@@ -25,9 +25,9 @@ struct JoinOptions {
 };
 
 // Returns once the head has ended the session. Errors: kUnauthorised if the head refuses this
-// machine, in its words, or is not the head of the ticket; kPeer if no address of the ticket answers,
-// or, with `once` or after the time that the head gave, if the connection stays lost; kInterrupted
-// and kTerminated.
+// machine, in its words, or is not the head of the ticket; kPeer if no address of the ticket
+// answers, or, with `once` or after the time that the head gave, if the connection stays lost;
+// kInterrupted and kTerminated.
 [[nodiscard]] Result<void> join_head(const JoinOptions& options, const JoinHome& home);
 
 }  // namespace motley

@@ -1,6 +1,6 @@
 // JoinHome: the files of a joined machine, all below its cache folder (docs/formats/join.md): the
-// contents that heads have sent, by hash; for each session its key and the view of the head's files;
-// and the machine's parts of runs.
+// contents that heads have sent, by hash; for each session its key and the view of the head's
+// files; and the machine's parts of runs.
 #pragma once
 
 #include <filesystem>
@@ -14,8 +14,8 @@ namespace motley {
 
 class JoinHome {
  public:
-  // Creates the folders, for this user alone. `xdg_cache_home` and `home`: the environment's values,
-  // nullptr = not set. kConfig without either; kCorrupt if the folders cannot be created.
+  // Creates the folders, for this user alone. `xdg_cache_home` and `home`: the environment's
+  // values, nullptr = not set. kConfig without either; kCorrupt if the folders cannot be created.
   [[nodiscard]] static Result<JoinHome> make(const char* xdg_cache_home,
                                              const char* home,
                                              const std::string& head_fingerprint);

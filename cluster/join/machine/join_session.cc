@@ -69,8 +69,8 @@ Result<void> JoinSession::serve(StopSignals& signals) {
     for (const std::uint32_t channel : under_way) continue_transfer(channel);
     const double silent_s = now_s() - link_->heard_at_s();
     if (silent_s > kJoinSilence_s) {
-      return Error{ErrorCode::kPeer, "the head does not answer", fmt::format("for {:.0f} s", silent_s),
-                   ""};
+      return Error{ErrorCode::kPeer, "the head does not answer",
+                   fmt::format("for {:.0f} s", silent_s), ""};
     }
   }
 }
@@ -134,8 +134,8 @@ void JoinSession::take_file_message(const JoinFrame& frame) {
   if (frame.kind == JoinKind::kManifest && frame.channel > last_channel_ &&
       transfers_.size() < kTransfersMax) {
     last_channel_ = frame.channel;
-    transfers_[frame.channel] = std::make_unique<Transfer>(
-        Transfer{FileReceiver(home_.objects(), home_.files()), now_s()});
+    transfers_[frame.channel] =
+        std::make_unique<Transfer>(Transfer{FileReceiver(home_.objects(), home_.files()), now_s()});
   }
   const auto found = transfers_.find(frame.channel);
   if (found == transfers_.end()) return;  // has ended here
@@ -169,7 +169,8 @@ void JoinSession::end_transfer(std::uint32_t channel, const Result<void>& outcom
   if (!outcome.ok()) {
     const Error& error = outcome.error();
     exit.status = static_cast<int>(error.code);
-    exit.problem = error.cause.empty() ? error.what : fmt::format("{}: {}", error.what, error.cause);
+    exit.problem =
+        error.cause.empty() ? error.what : fmt::format("{}: {}", error.what, error.cause);
     say_(exit.problem);
   }
   link_->send(JoinKind::kExit, channel, join_text(exit));

@@ -1,6 +1,6 @@
 // JoinSession: a joined machine's side of one connection to the head: carries out its commands and
-// receives its files, until the head ends, the connection is lost or this program is to stop. Leaves
-// no process behind. One owner thread.
+// receives its files, until the head ends, the connection is lost or this program is to stop.
+// Leaves no process behind. One owner thread.
 #pragma once
 
 #include <cstdint>
@@ -30,8 +30,8 @@ class JoinSession {
   JoinSession(const JoinSession&) = delete;
   JoinSession& operator=(const JoinSession&) = delete;
 
-  // Returns once the head has ended the session. Errors: kInterrupted or kTerminated, after the head
-  // was told; kPeer if the connection was lost or the head violates the protocol.
+  // Returns once the head has ended the session. Errors: kInterrupted or kTerminated, after the
+  // head was told; kPeer if the connection was lost or the head violates the protocol.
   [[nodiscard]] Result<void> serve(StopSignals& signals);
 
  private:

@@ -35,8 +35,10 @@ class JoinedCommand {
   void watch(PollSet& polled);
   // A message of the head. An error if it violates the protocol.
   [[nodiscard]] Result<void> take(const JoinFrame& frame);
+
   // Ends the standard input, after which Motley's programs end by themselves.
   void stop() { input_.end(); }
+
   void kill() { process_.kill_group(); }
 
   // Whether the end was reported.

@@ -59,11 +59,15 @@ TEST(EndRequest, EndsTheProcessThatDoesNotLeave) {
 
 TEST(EndRequest, RestoresTheEffectOfTheSignal) {
   EXPECT_EQ(exit_status(status_of([] {
-              { const EndRequest request([] {}); }
+              {
+                const EndRequest request([] {});
+              }
               ::raise(SIGTERM);
             })),
             -SIGTERM);
-  { const EndRequest first([] {}); }
+  {
+    const EndRequest first([] {});
+  }
   const EndRequest second([] {});
 }
 

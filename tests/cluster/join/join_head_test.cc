@@ -64,7 +64,9 @@ struct Ran {
 // A command that runs on a machine, as `motley __on` starts it.
 class RemoteCommand {
  public:
-  RemoteCommand(const fs::path& socket, const std::vector<std::string>& words, const fs::path& folder)
+  RemoteCommand(const fs::path& socket,
+                const std::vector<std::string>& words,
+                const fs::path& folder)
       : folder_(folder), head_(std::move(connect_local(socket)).value()) {
     EXPECT_EQ(::pipe2(input_, O_CLOEXEC), 0);
     const OwnedFd in(input_[0]);
@@ -145,8 +147,7 @@ class JoinHeadTest : public testing::Test {
     options.once = true;
     options.say = [](const std::string&) {};
     const fs::path home = folder_ / name;
-    MOTLEY_ASSIGN(const JoinHome cache,
-                  JoinHome::make(nullptr, home.c_str(), ticket.fingerprint));
+    MOTLEY_ASSIGN(const JoinHome cache, JoinHome::make(nullptr, home.c_str(), ticket.fingerprint));
     return join_head(options, cache);
   }
 
@@ -204,7 +205,8 @@ TEST_F(JoinHeadTest, ReportsTheSignalThatKilledACommand) {
 }
 
 TEST_F(JoinHeadTest, KillsACommandWhoseProcessHereHasEnded) {
-  program(fmt::format("echo $$ >{0}.new; mv {0}.new {0}; exec sleep 1000", (folder_ / "pid").string()));
+  program(
+      fmt::format("echo $$ >{0}.new; mv {0}.new {0}; exec sleep 1000", (folder_ / "pid").string()));
   open(1);
   start_joining("box");
   {
@@ -275,8 +277,8 @@ TEST_F(JoinHeadTest, NamesEachAddressThatDoesNotAnswer) {
   head_.reset();
   const auto failed = join("box", ticket);
   EXPECT_EQ(failed.error().code, ErrorCode::kPeer);
-  EXPECT_THAT(failed.error().cause,
-              AllOf(HasSubstr(fmt::format("127.0.0.1 port {}", ticket.port)), HasSubstr("refused")));
+  EXPECT_THAT(failed.error().cause, AllOf(HasSubstr(fmt::format("127.0.0.1 port {}", ticket.port)),
+                                          HasSubstr("refused")));
 }
 
 TEST_F(JoinHeadTest, AdmitsAMachineAmongManySilentConnections) {

@@ -25,13 +25,15 @@ rc::Gen<Ticket> tickets() {
   return rc::gen::exec([] {
     Ticket ticket;
     ticket.addresses = *rc::gen::resize(
-        4, rc::gen::nonEmpty(rc::gen::container<std::vector<std::string>>(rc::gen::element<std::string>(
-               "10.0.0.1", "192.168.178.22", "fd00::1", "::1", "2001:db8:1:2:3:4:5:6"))));
+        4, rc::gen::nonEmpty(
+               rc::gen::container<std::vector<std::string>>(rc::gen::element<std::string>(
+                   "10.0.0.1", "192.168.178.22", "fd00::1", "::1", "2001:db8:1:2:3:4:5:6"))));
     ticket.port = *rc::gen::inRange<std::uint16_t>(1, 65535);
     ticket.expires_unix_s = *rc::gen::inRange<std::int64_t>(1, std::int64_t{1} << 40);
     const auto digit = rc::gen::elementOf(std::string("0123456789abcdef"));
     ticket.fingerprint = *rc::gen::container<std::string>(64, digit);
-    ticket.secret = *rc::gen::container<std::string>(kTicketSecretBytes, rc::gen::arbitrary<char>());
+    ticket.secret =
+        *rc::gen::container<std::string>(kTicketSecretBytes, rc::gen::arbitrary<char>());
     return ticket;
   });
 }
@@ -58,8 +60,8 @@ RC_GTEST_PROP(DamagedTickets, AreRefusedOrReadAsWritten, ()) {
 
 RC_GTEST_PROP(DamagedJoinMessages, AreRefusedOrReadAsWritten, ()) {
   RC_ASSERT(wrong_with_join_messages(right_join_messages()) == "");
-  RC_ASSERT(wrong_with_join_messages(
-                damaged(right_join_messages(), fragments_of_join_messages())) == "");
+  RC_ASSERT(
+      wrong_with_join_messages(damaged(right_join_messages(), fragments_of_join_messages())) == "");
 }
 
 TEST(JoinFrame, ArrivesInPieces) {
@@ -80,7 +82,8 @@ TEST(JoinFrame, HasTheDocumentedBytes) {
 
 TEST(JoinFrame, LongerThanAllowedIsRefusedByItsLength) {
   JoinFrameReader reader;
-  reader.add(encode_frame({JoinKind::kHello, 0, std::string(kGreetingBytesMax + 1, 'x')}).substr(0, 4));
+  reader.add(
+      encode_frame({JoinKind::kHello, 0, std::string(kGreetingBytesMax + 1, 'x')}).substr(0, 4));
   const auto refused = reader.next(kGreetingBytesMax);
   ASSERT_FALSE(refused.ok());
   EXPECT_EQ(refused.error().code, ErrorCode::kPeer);
@@ -121,9 +124,9 @@ TEST_F(AdmissionTest, RefusesAWrongSecretAndKeepsThePlace) {
 
 TEST_F(AdmissionTest, RefusesAProofOfAnotherConnectionOrMachine) {
   const std::string proof = ticket_proof("the secret", context("k1"));
-  for (const ProofContext& other : {ProofContext{"exported anew", "head", "k1"},
-                                    ProofContext{"exported", "head", "k2"},
-                                    ProofContext{"exported", "other head", "k1"}}) {
+  for (const ProofContext& other :
+       {ProofContext{"exported anew", "head", "k1"}, ProofContext{"exported", "head", "k2"},
+        ProofContext{"exported", "other head", "k1"}}) {
     EXPECT_FALSE(admission_.admit(other, proof, "box", kNow_s).ok());
   }
   EXPECT_TRUE(admission_.admit(context("k1"), proof, "box", kNow_s).ok());
@@ -153,16 +156,16 @@ TEST(NameInCluster, HasOnlyCharactersOfMachineNames) {
 }
 
 TEST(JoinedOrder, StartsMotleysProgramsOnly) {
-  EXPECT_THAT(joined_order({"work", "motley-stage", "2"}, "/opt/motley").argv,
-              AllOf(testing::Contains("/opt/motley/motley-stage"),
-                    testing::Contains("OMP_NUM_THREADS=2")));
-  for (const std::vector<std::string>& words : std::vector<std::vector<std::string>>{
-           {"work", "sh", "2"},
-           {"work", "../motley-stage", "2"},
-           {"work", "motley-stage", "-1"},
-           {"work", "motley-stage", "2", "more"},
-           {"sh", "-c", "true"},
-           {"has", "/bin/sh"}}) {
+  EXPECT_THAT(
+      joined_order({"work", "motley-stage", "2"}, "/opt/motley").argv,
+      AllOf(testing::Contains("/opt/motley/motley-stage"), testing::Contains("OMP_NUM_THREADS=2")));
+  for (const std::vector<std::string>& words :
+       std::vector<std::vector<std::string>>{{"work", "sh", "2"},
+                                             {"work", "../motley-stage", "2"},
+                                             {"work", "motley-stage", "-1"},
+                                             {"work", "motley-stage", "2", "more"},
+                                             {"sh", "-c", "true"},
+                                             {"has", "/bin/sh"}}) {
     const JoinedOrder order = joined_order(words, "/opt/motley");
     EXPECT_THAT(order.argv, IsEmpty()) << words.front();
     EXPECT_THAT(order.answer.problem, Not(IsEmpty())) << words.front();

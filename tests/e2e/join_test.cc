@@ -1,0 +1,171 @@
+// A run on machines that join by ticket: this computer three times, with a cache folder each. They
+// share no run folder, have no shell entry, and get the training data through their connections.
+#include <fmt/format.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "e2e/small_job.h"
+
+namespace motley::test {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+
+std::string entry(const std::string& name) {
+  return fmt::format("[[machine]]\nname = \"{}\"\naddress = \"127.0.0.1\"\nthreads = 1\n", name);
+}
+
+class Join : public testing::Test {
+ protected:
+  Join() {
+    std::string text;
+    for (int i = 0; i < 4000; ++i) text += fmt::format("line {} of the text\n", i);
+    data_ = job_.folder().write("text.txt", text);
+  }
+
+  // Settings with the same rounding for any assignment of layers, on three machines.
+  [[nodiscard]] std::vector<std::string> settings() const {
+    std::vector<std::string> words =
+        SmallJob::measured_with({"profile.seconds=2"}, entry("desk") + entry("box") + entry("lap"));
+    for (const std::string& setting :
+         {std::string("data.kind=text"), "data.path=" + data_, std::string("train.steps=30"),
+          std::string("checkpoint.every=10"), std::string("parallel.replicas=false"),
+          std::string("compression.activations=none"), std::string("checkpoint.copies=2")}) {
+      words.insert(words.end(), {"--set", setting});
+    }
+    for (const char* machine : {"desk", "box", "lap"}) {
+      words.insert(words.end(), {"--pin", fmt::format("always {}", machine)});
+    }
+    return words;
+  }
+
+  // The hash of the parameters after the same run, started locally.
+  [[nodiscard]] std::string hash_of_local_run() const {
+    std::vector<std::string> words = settings();
+    words.insert(words.end(),
+                 {"--cluster",
+                  job_.folder().write("all.toml", entry("desk") + entry("box") + entry("lap"))});
+    const Outcome outcome = job_.train("local", words);
+    EXPECT_EQ(outcome.status, 0) << outcome.err;
+    return job_.parameter_hash("local", 30);
+  }
+
+  // motley launch --invite of `places` machines, into the run folder "run".
+  std::unique_ptr<RunningMotley> launch(int places, const std::vector<std::string>& more = {}) {
+    std::vector<std::string> words = job_.train_words("run", settings());
+    words.front() = "launch";
+    words.insert(words.end(),
+                 {"--cluster", job_.folder().write("desk.toml", "[[machine]]\nname = \"desk\"\n"),
+                  "--invite", fmt::format("{}", places), "--listen", "127.0.0.1:0"});
+    words.insert(words.end(), more.begin(), more.end());
+    return std::make_unique<RunningMotley>(words);
+  }
+
+  // The printed ticket.
+  static std::string ticket_of(const RunningMotley& head) {
+    std::string text;
+    EXPECT_TRUE(eventually([&] {
+      const std::string printed = head.printed();
+      const std::size_t begin = printed.find("motley1:");
+      const std::size_t end = printed.find('\n', begin);
+      if (begin == std::string::npos || end == std::string::npos) return false;
+      text = printed.substr(begin, end - begin);
+      return true;
+    })) << head.reported();
+    return text;
+  }
+
+  [[nodiscard]] std::unique_ptr<RunningMotley> join(const std::string& name,
+                                                    const std::string& ticket) const {
+    return std::make_unique<RunningMotley>(std::vector<std::string>{"join", ticket, "--name", name},
+                                           "", job_.folder() / name);
+  }
+
+  SmallJob job_;
+  std::string data_;
+};
+
+TEST_F(Join, TrainsToTheSameParametersAsALocalRun) {
+  const std::string hash = hash_of_local_run();
+  const auto head = launch(2);
+  const std::string ticket = ticket_of(*head);
+  const auto box = join("box", ticket);
+  const auto lap = join("lap", job_.folder().write("ticket", ticket + "\n"));
+  const Outcome launched = head->wait();
+  ASSERT_EQ(launched.status, 0) << launched.err;
+  EXPECT_EQ(job_.parameter_hash("run", 30), hash);
+  EXPECT_THAT(launched.err, AllOf(HasSubstr("box has joined"), HasSubstr("lap has joined")));
+  const Outcome left = box->wait();
+  EXPECT_EQ(left.status, 0) << left.err;
+  EXPECT_THAT(left.err, AllOf(HasSubstr("joined as box"), HasSubstr("received 0.1 MB of files"),
+                              HasSubstr("the head has ended the run")));
+  EXPECT_EQ(lap->wait().status, 0);
+  // The secret is the last part of the ticket.
+  const std::string secret = ticket.substr(ticket.rfind('/') + 1);
+  for (const auto& file : std::filesystem::recursive_directory_iterator(job_.folder().path())) {
+    if (!file.is_regular_file() || file.path().filename() == "ticket") continue;
+    EXPECT_THAT(read_text(file.path()), Not(HasSubstr(secret))) << file.path();
+  }
+  const auto late = join("late", ticket);
+  EXPECT_EQ(late->wait().status, 4);
+}
+
+TEST_F(Join, RefusesAThirdMachineInWords) {
+  const auto head = launch(2);
+  const std::string ticket = ticket_of(*head);
+  const auto box = join("box", ticket);
+  const auto lap = join("lap", ticket);
+  ASSERT_TRUE(eventually([&] { return head->reported().find("(2 of 2)") != std::string::npos; }));
+  const Outcome third = join("third", ticket)->wait();
+  EXPECT_EQ(third.status, 5);
+  EXPECT_THAT(third.err, HasSubstr("the ticket was for 2 machines, which have joined"));
+  EXPECT_EQ(head->wait().status, 0);
+}
+
+TEST_F(Join, OfAMachineThatIsKilledEndsLikeAnyLostMachineAndItMayComeBack) {
+  const auto head = launch(2, {"--set", "train.steps=1500", "--set", "run.restarts=3"});
+  const std::string ticket = ticket_of(*head);
+  auto box = join("box", ticket);
+  const auto lap = join("lap", ticket);
+  ASSERT_TRUE(eventually([&] {
+    return std::filesystem::exists(job_.folder() / "run/checkpoints/step-000010");
+  })) << head->reported();
+  ::kill(box->pid(), SIGKILL);
+  ASSERT_TRUE(eventually([&] {
+    return head->reported().find("box: the connection was lost") != std::string::npos;
+  })) << head->reported();
+  const auto again = join("box", ticket);
+  ASSERT_TRUE(eventually([&] { return head->reported().find("box is back") != std::string::npos; }))
+      << head->reported();
+  const Outcome launched = head->wait();
+  ASSERT_EQ(launched.status, 0) << launched.err;
+  EXPECT_EQ(again->wait().status, 0);
+}
+
+TEST(JoinCommand, RefusesATextThatIsNoTicket) {
+  const Outcome outcome = motley({"join", "motley1:40123@10.0.0.1/1765"});
+  EXPECT_EQ(outcome.status, 2);
+  EXPECT_THAT(outcome.err, HasSubstr("this is not a ticket"));
+}
+
+TEST(JoinCommand, NamesTheAddressThatDoesNotAnswer) {
+  const std::string ticket =
+      "motley1:1@127.0.0.1/1765000000/" + std::string(64, 'a') + "/" + std::string(32, '5');
+  const Outcome outcome = motley({"join", ticket});
+  EXPECT_EQ(outcome.status, 4);
+  EXPECT_THAT(outcome.err, HasSubstr("127.0.0.1 port 1: Connection refused"));
+}
+
+}  // namespace
+}  // namespace motley::test
