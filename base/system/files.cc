@@ -4,9 +4,13 @@
 #include <fmt/format.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
+#ifdef __linux__
+#include <sys/vfs.h>
+#endif
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <string>
@@ -173,6 +177,23 @@ std::optional<std::uint64_t> free_disk_bytes(const std::filesystem::path& folder
 
   if (::statvfs(folder.c_str(), &disk) != 0 || disk.f_blocks == 0) return std::nullopt;
   return std::uint64_t{disk.f_bavail} * disk.f_frsize;
+}
+
+bool is_on_own_disk(const std::filesystem::path& folder) {
+#ifdef __linux__
+  // From linux/magic.h: ext2 to ext4, XFS, Btrfs, F2FS, ZFS, bcachefs, tmpfs, and overlayfs, whose
+  // upper layer must be local.
+  constexpr std::array<std::uint32_t, 8> kLocal = {0xEF53,     0x58465342, 0x9123683E, 0xF2F52010,
+                                                   0x2FC12FC1, 0xCA451A4E, 0x01021994, 0x794C7630};
+
+  struct statfs disk {};
+
+  return ::statfs(folder.c_str(), &disk) == 0 &&
+         std::ranges::find(kLocal, static_cast<std::uint32_t>(disk.f_type)) != kLocal.end();
+#else
+  (void)folder;
+  return false;
+#endif
 }
 
 Result<void> make_folders(const std::filesystem::path& path) {

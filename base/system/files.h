@@ -55,6 +55,11 @@ namespace motley {
 // not report them.
 [[nodiscard]] std::optional<std::uint64_t> free_disk_bytes(const std::filesystem::path& folder);
 
+// Whether the folder is on a disk or in memory of this computer, which no other one writes to
+// directly. False for network file systems, for those of a virtual machine's host, and for unknown
+// ones.
+[[nodiscard]] bool is_on_own_disk(const std::filesystem::path& folder);
+
 // Creates the folder and its parents. kCorrupt if that fails.
 [[nodiscard]] Result<void> make_folders(const std::filesystem::path& path);
 

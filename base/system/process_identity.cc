@@ -56,9 +56,20 @@ std::string process_table() {
 ProcessIdentity this_process() {
   std::array<char, 256> host{};
   ::gethostname(host.data(), host.size() - 1);
-  ProcessIdentity self{host.data(), process_table(), ::getpid(), 0};
+  ProcessIdentity self{host.data(), process_table(), ::getpid(), 0, installation_id()};
   if (const auto state = look_up(self.pid)) self.started = state->started;
   return self;
+}
+
+bool is_of_earlier_boot(const ProcessIdentity& process) {
+  const ProcessIdentity self = this_process();
+  const auto boot_of = [](const ProcessIdentity& any) {
+    return any.place.substr(0, any.place.find(' '));
+  };
+  const bool is_known =
+      !process.installation.empty() && !process.place.empty() && !self.place.empty();
+  return is_known && process.installation == self.installation && process.host == self.host &&
+         boot_of(process) != boot_of(self);
 }
 
 ProcessLiveness liveness_of(const ProcessIdentity& process) {

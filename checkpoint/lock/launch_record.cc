@@ -30,6 +30,7 @@ std::string launch_record_text(const LaunchRecord& record) {
                {"host", process.host},      {"pid", process.pid},
                {"since", record.since},     {"place", process.place},
                {"started", process.started}};
+  if (!process.installation.empty()) json["installation"] = process.installation;
   if (record.is_of_worker) json["worker"] = true;
   return json.dump() + "\n";
 }
@@ -62,7 +63,7 @@ std::optional<LaunchRecord> read_launch_record(const std::filesystem::path& run_
   const auto is_of_worker = json_get<bool>(*json, "worker", path.string());
   record.is_of_worker = is_of_worker && *is_of_worker;
   record.process = {string("host"), string("place"), number_of("pid"),
-                    static_cast<std::uint64_t>(number_of("started"))};
+                    static_cast<std::uint64_t>(number_of("started")), string("installation")};
   return record;
 }
 

@@ -155,6 +155,8 @@ Result<bool> LockAcquirer::await_free() {
       holder_.is_free ? ProcessLiveness::kGone : liveness_of(holder_.process);
   if (fate == ProcessLiveness::kRuns) return held_by(run_dir_, holder_);
   if (fate == ProcessLiveness::kGone) return true;
+  // No other computer can be writing to this disk, so its process was here and ended with the boot.
+  if (is_of_earlier_boot(holder_.process) && is_on_own_disk(run_dir_)) return true;
   log_.info(
       fmt::format("{} is locked by {}, which is not visible from here; checking for {:g} s whether "
                   "it still runs",

@@ -15,6 +15,7 @@
 
 #include "base/log.h"
 #include "base/system/files.h"
+#include "base/system/process_identity.h"
 #include "checkpoint/fencing_token.h"
 #include "checkpoint/lock/launch_record.h"
 #include "checkpoint/lock/run_lock.h"
@@ -65,9 +66,14 @@ class RunLockFixture : public testing::Test {
 
   // As a launcher on another machine writes it.
   void write_record(std::int64_t number, bool is_free = false) const {
+    write_record_of({"box", "another table of processes", 77, 5, "another system"}, number,
+                    is_free);
+  }
+
+  void write_record_of(const ProcessIdentity& process, std::int64_t number, bool is_free) const {
     const LaunchRecord record{.number = number,
                               .launch = fmt::format("{:06}-0123456789abcdef", number),
-                              .process = {"box", "another table of processes", 77, 5},
+                              .process = process,
                               .since = "2026-11-22 16:40:11 UTC",
                               .is_free = is_free};
     ASSERT_TRUE(make_folders(launches_folder(dir_)).ok());

@@ -100,6 +100,18 @@ TEST_F(RunLockTest, OfAKilledLauncherIsTakenAtOnce) {
   ::waitpid(child, nullptr, 0);
 }
 
+// With a wait for renewals, the test would not end in time.
+TEST_F(RunLockTest, OfThisMachineBeforeItsLastBootIsTakenAtOnce) {
+  ProcessIdentity owner = this_process();
+  if (owner.installation.empty()) GTEST_SKIP() << "this system has no id";
+  if (!is_on_own_disk(dir_)) GTEST_SKIP() << dir_ << " is on no local disk";
+  owner.place = "11111111-2222-3333-4444-555555555555 pid:[4026531836]";
+  write_record_of(owner, 4, /*is_free=*/false);
+  const Result<RunLock> lock = RunLock::acquire(dir_, log_, {.renew_s = 5, .stale_s = 1e6});
+  ASSERT_TRUE(lock.ok()) << describe(lock.error());
+  EXPECT_EQ(lock->number(), 5);
+}
+
 TEST_F(RunLockTest, OfAnotherMachineIsTakenOnceNothingIsHeardOfIt) {
   write_record(4);
   const Result<RunLock> lock = acquire();
@@ -297,6 +309,26 @@ TEST(ProcessIdentity, TellsARunningProcessFromOneThatHasGone) {
   elsewhere.place += "x";
   EXPECT_EQ(liveness_of(elsewhere), ProcessLiveness::kElsewhere);
   EXPECT_EQ(liveness_of({}), ProcessLiveness::kElsewhere);
+}
+
+TEST(ProcessIdentity, TellsAnEarlierBootFromAnotherMachineAndAnotherContainer) {
+  const ProcessIdentity self = this_process();
+  if (self.installation.empty()) GTEST_SKIP() << "this system has no id";
+  EXPECT_FALSE(is_of_earlier_boot(self));
+  ProcessIdentity container = self;
+  container.place += "1";
+  EXPECT_FALSE(is_of_earlier_boot(container));
+  ProcessIdentity rebooted = self;
+  rebooted.place.front() = rebooted.place.front() == '0' ? '1' : '0';
+  EXPECT_TRUE(is_of_earlier_boot(rebooted));
+  for (std::string ProcessIdentity::*of_another :
+       {&ProcessIdentity::host, &ProcessIdentity::installation}) {
+    ProcessIdentity other = rebooted;
+    other.*of_another += "x";
+    EXPECT_FALSE(is_of_earlier_boot(other));
+    (other.*of_another).clear();
+    EXPECT_FALSE(is_of_earlier_boot(other));
+  }
 }
 
 }  // namespace
