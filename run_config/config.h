@@ -108,6 +108,8 @@ struct CommConfig {
   std::string encrypt = "auto";    // auto | always | never
   double timeout_s = 60;  // stall timeout of waits for peers: time without progress of any rank
   double start_timeout_s = 60;  // stall timeout of a rank before it is ready
+  // How long a rank or a link may be silent before it counts as lost.
+  double patience_s = 20;
 };
 
 // Changes only the accuracy of device profiles.
@@ -135,6 +137,9 @@ struct RunConfig {
   // Maximum of consecutive automatic restarts, after the loss of a process or a machine, without a
   // new checkpoint; 0 = none.
   int restarts = 3;
+  // How long it waits for its network or for machines without which it cannot continue; 0 = without
+  // limit.
+  double patience_s = 0;
   std::int64_t trace_steps = 5;  // steps recorded in trace.json, after two for warm-up
   bool tensorboard = false;      // whether steps are also written for TensorBoard
 };

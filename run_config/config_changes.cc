@@ -15,7 +15,7 @@ namespace {
 // Not run.threads: libraries add in another order with another number of threads.
 constexpr std::array<std::string_view, 3> kSectionsOfSpeed = {"parallel", "comm", "checkpoint"};
 // train.epochs has its effect as train.steps.
-constexpr std::array<std::string_view, 17> kKeysWithoutEffect = {"model.path",
+constexpr std::array<std::string_view, 18> kKeysWithoutEffect = {"model.path",
                                                                  "model.init_from",
                                                                  "data.path",
                                                                  "data.suffixes",
@@ -30,6 +30,7 @@ constexpr std::array<std::string_view, 17> kKeysWithoutEffect = {"model.path",
                                                                  "train.early_stopping",
                                                                  "run.dir",
                                                                  "run.restarts",
+                                                                 "run.patience_s",
                                                                  "run.trace_steps",
                                                                  "run.tensorboard"};
 

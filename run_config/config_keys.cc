@@ -255,6 +255,9 @@ std::vector<ConfigEntry> make_entries() {
        "stage that saves or loads does not time out"},
       {"comm.start_timeout_s", kComm<&CommConfig::start_timeout_s>, positive(86'400),
        "start-up stall timeout; slow but progressing stages do not time out"},
+      {"comm.patience_s", kComm<&CommConfig::patience_s>, NumberRange{1, 600, false, false},
+       "how long a stage or a link may be silent before it counts as lost; a closed connection and "
+       "an ended process count at once"},
 
       {"profile.seconds", kProfile<&ProfileConfig::seconds>, positive(86'400),
        "approximate duration of profiling a device, before its first plan; more time makes "
@@ -289,6 +292,10 @@ std::vector<ConfigEntry> make_entries() {
       {"run.restarts", kRun<&RunConfig::restarts>, IntegerRange{0, 1000},
        "maximum consecutive automatic restarts, after the loss of a process or a machine, without "
        "a new checkpoint; 0 = the run ends with an error"},
+      {"run.patience_s", kRun<&RunConfig::patience_s>, non_negative(1e9),
+       "how long a run waits for its network, or for machines without which it cannot continue; 0 "
+       "= "
+       "without limit"},
       {"run.trace_steps", kRun<&RunConfig::trace_steps>, IntegerRange{0, 100'000},
        "steps recorded in trace.json, after two for warming up"},
       {"run.tensorboard",

@@ -11,7 +11,7 @@ EVERY = 5           # steps between checkpoints
 STANDSTILL_S = 120  # a run without progress for this long has failed
 
 # These settings round identically under every partition of the layers; the battery relies on it.
-SETTINGS = [f"checkpoint.every={EVERY}", "checkpoint.copies=1", "run.restarts=3",
+SETTINGS = [f"checkpoint.every={EVERY}", "checkpoint.copies=1", "run.restarts=3", "comm.patience_s=4",
             "parallel.replicas=false", "compression.activations=none"]
 
 

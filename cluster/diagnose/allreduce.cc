@@ -154,7 +154,10 @@ Result<std::vector<AllreduceFigures>> measure_allreduces(const Cluster& cluster,
   MOTLEY_TRY(apply_transport(transport, workers));
   log.info(transport.reason);
   AllreduceFollower follower(cluster, options);
-  WorkerGroup group(std::move(workers), {.start_timeout_s = options.comm.start_timeout_s}, log);
+  WorkerGroup group(
+      std::move(workers),
+      {.start_timeout_s = options.comm.start_timeout_s, .patience_s = options.comm.patience_s},
+      log);
   MOTLEY_TRY(
       group.run([&](int worker, const Json& event) { return follower.on_event(worker, event); }));
   return follower.finish();

@@ -122,10 +122,11 @@ Result<void> inspect_one(WorkerSpec worker,
   std::vector<WorkerSpec> workers;
   workers.push_back(std::move(worker));
   // The same timeout as a run's.
-  WorkerGroup group(
-      std::move(workers),
-      {.start_timeout_s = comm.start_timeout_s, .before_log = [&announcer] { announcer.clear(); }},
-      log);
+  WorkerGroup group(std::move(workers),
+                    {.start_timeout_s = comm.start_timeout_s,
+                     .patience_s = comm.patience_s,
+                     .before_log = [&announcer] { announcer.clear(); }},
+                    log);
   const auto inspected = group.run([&](int, const Json& event) -> Result<void> {
     if (event.value("event", "") != "facts") return {};
     MOTLEY_ASSIGN(machine.facts, facts_from_json(event, fmt::format("the report of {}", name)));

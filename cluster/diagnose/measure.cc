@@ -193,6 +193,7 @@ Result<Profile> measure_cluster(const Cluster& cluster,
                            options, log);
   WorkerGroup group(std::move(workers),
                     {.start_timeout_s = config.comm.start_timeout_s,
+                     .patience_s = config.comm.patience_s,
                      .before_log = [&follower] { follower.clear_line(); }},
                     log);
   const auto ran =

@@ -161,9 +161,11 @@ Result<ProbeReport> probe_links(const Cluster& cluster,
   auto workers = probe_workers(cluster, options, program);
   MOTLEY_TRY(apply_transport(transport, workers));
   ProbeFollower follower(cluster, transport.reason, options.on_link);
-  WorkerGroup group(
-      std::move(workers),
-      {.start_timeout_s = options.comm.start_timeout_s, .before_log = options.before_log}, log);
+  WorkerGroup group(std::move(workers),
+                    {.start_timeout_s = options.comm.start_timeout_s,
+                     .patience_s = options.comm.patience_s,
+                     .before_log = options.before_log},
+                    log);
   MOTLEY_TRY(
       group.run([&](int worker, const Json& event) { return follower.on_event(worker, event); }));
   return follower.finish();

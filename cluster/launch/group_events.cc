@@ -10,7 +10,7 @@
 namespace motley {
 
 Result<void> GroupEvents::handle(Worker& worker, const Json& event) {
-  worker.heard_at_s = now_s();
+  group_.waits.note_heard(worker);
   const auto kind = event["event"].get<std::string>();
   if (kind == kUnreachedEvent) return handle_unreached(worker, event);
   if (kind != "beat") note_progress_made(worker);

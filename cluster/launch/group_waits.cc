@@ -15,6 +15,8 @@ namespace {
 constexpr double kExitAfterDone_s = 5;
 // Four times the interval of two heartbeats.
 constexpr double kNoLongerHeard_s = 1;
+// Shorter silences are common on Wi-Fi and busy machines.
+constexpr double kReportSilence_s = 5;
 
 }  // namespace
 
@@ -27,18 +29,20 @@ void GroupWaits::record_worker_progress() {
   const bool all_ready =
       std::ranges::all_of(workers_, [](const auto& worker) { return worker->activity.ready; });
   if (!all_ready || std::exchange(started_, true)) return;
-  for (const auto& worker : workers_) worker->heard_at_s = now_s();
+  for (const auto& worker : workers_) note_heard(*worker);
 }
 
 Deadline GroupWaits::next() const {
   if (!started_) return Deadline::after_s(starter_.idle_s());
   if (all_done()) return exit_deadline_;
-  double longest_silence_s = 0;
+  double left_s = kReportSilence_s;
   for (const auto& worker : workers_) {
     if (worker->done) continue;
-    longest_silence_s = std::max(longest_silence_s, now_s() - worker->heard_at_s);
+    const double limit_s = worker->patience_s(options_.patience_s);
+    const double due_s = worker->silence_reported ? limit_s : std::min(limit_s, kReportSilence_s);
+    left_s = std::min(left_s, worker->heard_at_s + due_s - now_s());
   }
-  return Deadline::after_s(std::max(0.0, options_.silence_timeout_s - longest_silence_s));
+  return Deadline::after_s(std::max(0.0, left_s));
 }
 
 std::optional<PeerFailure> GroupWaits::passed(bool quiet) {
@@ -57,16 +61,34 @@ std::optional<PeerFailure> GroupWaits::passed(bool quiet) {
   // Events that arrived during a slow handler (a checkpoint on a slow disk) are still unread.
   if (!quiet) return {};
   for (const auto& worker : workers_) {
-    if (worker->done || now_s() - worker->heard_at_s < options_.silence_timeout_s) continue;
+    if (worker->done) continue;
+    const double limit_s = worker->patience_s(options_.patience_s);
+    const double silent_s = now_s() - worker->heard_at_s;
+    if (silent_s < limit_s) {
+      report_silence(*worker, silent_s);
+      continue;
+    }
     return PeerFailure{
         {ErrorCode::kPeer,
-         fmt::format("{} sent no heartbeat for {:g} s, {}", worker->spec().name,
-                     options_.silence_timeout_s, describe_activity(worker->activity)),
+         fmt::format("{} sent no heartbeat for {:g} s, {}", worker->spec().name, limit_s,
+                     describe_activity(worker->activity)),
          "its process is frozen, or its machine sleeps, is overloaded or lost its network",
          "wake the machine or check its network"},
         {.machines = {worker->spec().machine.name}}};
   }
   return {};
+}
+
+void GroupWaits::report_silence(Worker& worker, double silent_s) const {
+  if (silent_s < kReportSilence_s || std::exchange(worker.silence_reported, true)) return;
+  warn_(fmt::format("{} has been silent for {:.0f} s; the run waits for it", worker.spec().name,
+                    silent_s));
+}
+
+void GroupWaits::note_heard(Worker& worker) const {
+  const double silent_s = now_s() - std::exchange(worker.heard_at_s, now_s());
+  if (!std::exchange(worker.silence_reported, false)) return;
+  warn_(fmt::format("{} answers again, after {:.0f} s", worker.spec().name, silent_s));
 }
 
 double GroupWaits::may_end_alone_s() const {

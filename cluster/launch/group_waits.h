@@ -42,12 +42,16 @@ class GroupWaits {
   // workers were really silent. REQUIRES: no worker has failed.
   [[nodiscard]] std::optional<PeerFailure> passed(bool quiet);
 
+  // To be called for each event of a worker.
+  void note_heard(Worker& worker) const;
+
   // While the group is shut down: for how many seconds a running worker may still exit by itself; 0
   // if none may. A worker that has been silent for a while, as a frozen one is, is not waited for.
   [[nodiscard]] double may_end_alone_s() const;
 
  private:
   [[nodiscard]] bool all_done() const;
+  void report_silence(Worker& worker, double silent_s) const;
 
   const Workers& workers_;
   const WorkerGroupOptions& options_;

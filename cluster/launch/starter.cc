@@ -29,7 +29,7 @@ Result<void> Starter::start_due() {
     const bool is_its_time = worker->to_start && now_s() >= worker->start_at_s;
     if (!is_its_time || !gate_.is_open(prefix, now_s())) continue;
     gate_.enter(prefix, now_s());
-    MOTLEY_TRY(worker->start(options_.log_folder, options_.lease_s));
+    MOTLEY_TRY(worker->start(options_.log_folder, worker->patience_s(options_.patience_s)));
   }
   return {};
 }

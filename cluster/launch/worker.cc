@@ -11,6 +11,7 @@
 #include "base/check.h"
 #include "base/system/files.h"
 #include "cluster/launch/worker_command.h"
+#include "cluster/lease/channel_patience.h"
 #include "plan/cluster/joined_shell.h"
 
 namespace motley {
@@ -171,6 +172,10 @@ void Worker::log_line(const std::string& line) {
   last_lines_.push_back(words);
   if (last_lines_.size() > kLastLines) last_lines_.pop_front();
   on_line_(words);
+}
+
+double Worker::patience_s(double patience_s) const {
+  return channel_patience_s(patience_s, is_ssh(spec_.machine.shell));
 }
 
 ProcessExit Worker::reap() {

@@ -34,7 +34,7 @@ class Worker {
   // Opens the log file, unless it is open. kCorrupt if its path is not a regular file. `log_folder`
   // as in WorkerGroupOptions.
   [[nodiscard]] Result<void> open_log(const std::filesystem::path& log_folder);
-  // Opens the log, starts the process and queues its job. Both arguments as in WorkerGroupOptions.
+  // Opens the log, starts the process and queues its job. `log_folder` as in WorkerGroupOptions.
   [[nodiscard]] Result<void> start(const std::filesystem::path& log_folder, double lease_s);
   // Resets a process that ended before its hello, so that start() can be called again after `at_s`.
   void start_over(double at_s);
@@ -56,6 +56,10 @@ class Worker {
   [[nodiscard]] bool output_open() { return process_ && process_->output().open(); }
 
   [[nodiscard]] bool errors_open() { return process_ && process_->errors().open(); }
+
+  // The longest silence on its channel, in either direction, that ends nothing. `patience_s` as in
+  // WorkerGroupOptions.
+  [[nodiscard]] double patience_s(double patience_s) const;
 
   // Collects the exit status of a process whose exit_fd() is readable.
   [[nodiscard]] ProcessExit reap();
@@ -91,8 +95,9 @@ class Worker {
   std::vector<UnreachedPeer> unreached;      // its last report
   std::vector<UnreachedPeer> was_unreached;  // its last non-empty report
   bool done = false;
-  bool failed = false;          // has reported an error or violated the protocol
-  double heard_at_s = now_s();  // time of its last event
+  bool failed = false;            // has reported an error or violated the protocol
+  double heard_at_s = now_s();    // time of its last event
+  bool silence_reported = false;  // since then
 
  private:
   [[nodiscard]] Result<void> take_line(const std::string& line, std::vector<Json>& events);

@@ -150,7 +150,7 @@ Result<void> WorkerGroup::Impl::run(const EventHandler& handler) {
   signals.emplace();
   allow_many_files();
   if (!options.log_folder.empty()) MOTLEY_TRY(make_folders(options.log_folder));
-  renewer.emplace(options.renewal_s, [this](const std::string& line) {
+  renewer.emplace(options.renewal_s, options.patience_s / 2, [this](const std::string& line) {
     for (const auto& worker : workers) worker->input().renew(line);
   });
   Result<void> outcome = supervise();

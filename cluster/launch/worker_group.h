@@ -30,11 +30,12 @@ struct WorkerSpec {
 };
 
 struct WorkerGroupOptions {
-  double start_timeout_s = 60;   // without any progress before "ready"
-  double silence_timeout_s = 8;  // without any event, a worker counts as frozen
-  double lease_s = 8;            // a worker that receives no message for this time exits
-  double renewal_s = 0.5;        // between two lease renewals
-  double kill_grace_s = 0.5;     // between the stop request and the kill
+  double start_timeout_s = 60;  // without any progress before "ready"
+  // comm.patience_s. By channel_patience_s() (cluster/lease/channel_patience.h): a worker without
+  // any event for that time counts as frozen, and one that receives no message for that time exits.
+  double patience_s = 20;
+  double renewal_s = 0.5;     // between two lease renewals
+  double kill_grace_s = 0.5;  // between the stop request and the kill
   // Each worker's stderr is appended to <folder>/<rank>.log; "" = none.
   std::filesystem::path log_folder;
   // Called with each heartbeat of a worker: bytes done and total bytes of its task.

@@ -11,9 +11,12 @@
 
 namespace motley {
 
-LeaseRenewer::LeaseRenewer(double interval_s, std::function<void(const std::string& line)> renew)
+LeaseRenewer::LeaseRenewer(double interval_s,
+                           double least_absence_s,
+                           std::function<void(const std::string& line)> renew)
     : renew_(std::move(renew)),
       interval_s_(interval_s),
+      least_absence_s_(least_absence_s),
       renewed_at_s_(sleepless_s()),
       thread_([this](const std::stop_token& stop) { renew_periodically(stop); }) {}
 
@@ -32,7 +35,7 @@ double LeaseRenewer::absence_s() const {
   const double under_way_s = at_s - renewed_at_s_.load() - interval_s_;
   const bool was_recent = at_s - came_back_at_s_.load() <= kRecently_s;
   const double longest_s = std::max(under_way_s, was_recent ? was_absent_s_.load() : 0);
-  return longest_s >= kAbsence_s ? longest_s : 0;
+  return longest_s >= least_absence_s_ ? longest_s : 0;
 }
 
 void LeaseRenewer::renew_periodically(const std::stop_token& stop) {
@@ -40,7 +43,7 @@ void LeaseRenewer::renew_periodically(const std::stop_token& stop) {
   while (!stop.stop_requested()) {
     const double at_s = sleepless_s();
     const double missed_s = at_s - renewed_at_s_.exchange(at_s) - interval_s_;
-    if (missed_s >= kAbsence_s) {
+    if (missed_s >= least_absence_s_) {
       was_absent_s_.store(missed_s);
       came_back_at_s_.store(at_s);
     }

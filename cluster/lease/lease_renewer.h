@@ -18,7 +18,10 @@ namespace motley {
 class LeaseRenewer {
  public:
   // Calls `renew` every `interval_s` from its own thread, with a line to send to every worker.
-  LeaseRenewer(double interval_s, std::function<void(const std::string& line)> renew);
+  // least_absence_s: shorter ones end no lease and do not count.
+  LeaseRenewer(double interval_s,
+               double least_absence_s,
+               std::function<void(const std::string& line)> renew);
   ~LeaseRenewer();
   LeaseRenewer(const LeaseRenewer&) = delete;
   LeaseRenewer& operator=(const LeaseRenewer&) = delete;
@@ -47,12 +50,12 @@ class LeaseRenewer {
  private:
   static constexpr double kWorkMax_s = 600;
   static constexpr double kRecently_s = 30;
-  static constexpr double kAbsence_s = 3;  // shorter delays occur on a busy machine
 
   void renew_periodically(const std::stop_token& stop);
 
   const std::function<void(const std::string& line)> renew_;
   const double interval_s_;
+  const double least_absence_s_;
   std::atomic<std::uint64_t> count_{0};
   std::atomic<double> works_since_s_{0};  // 0 = no Work exists
   // Times of sleepless_s().

@@ -75,6 +75,7 @@ Result<std::map<StoreId, std::filesystem::path>> transfer_files(
   ShardsProgress progress("preparing the checkpoint", request.line);
   const WorkerGroupOptions options{
       .start_timeout_s = config.comm.start_timeout_s,
+      .patience_s = config.comm.patience_s,
       .on_task = [&](int worker, const ProgressBytes& bytes) { progress.take(worker, bytes); },
       .on_fault = request.on_fault};
   WorkerGroup group(std::move(workers), options, log);

@@ -137,6 +137,7 @@ Result<TrainingSummary> train(const ReadyRun& run,
       std::move(metrics_file), progress, log);
   WorkerGroupOptions options;
   options.start_timeout_s = config.comm.start_timeout_s;
+  options.patience_s = config.comm.patience_s;
   options.log_folder = run.folder.log_dir();
   options.before_log = [&] { progress.clear(); };
   if (capabilities_of(plan).keeps_state) {

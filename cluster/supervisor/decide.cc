@@ -29,20 +29,30 @@ class Members {
  public:
   explicit Members(std::span<const Member> members) : members_(members) {}
 
-  // Whether the others can continue, or already do, without it.
+  // Whether the others can continue, or already do, without it. A machine that is excluded may take
+  // the place of one that is needed.
   [[nodiscard]] bool can_do_without(const std::string& machine) const {
-    return std::ranges::any_of(members_,
-                               [&](const Member& member) {
-                                 return member.machine != machine && !member.is_excluded;
-                               }) &&
-           std::ranges::none_of(members_, [&](const Member& member) {
-             return member.machine == machine && member.is_needed;
-           });
+    bool others_are_left = false;
+    bool others_are_excluded = false;
+    bool is_needed = false;
+    for (const Member& member : members_) {
+      const bool is_it = member.machine == machine;
+      others_are_left = others_are_left || (!is_it && !member.is_excluded);
+      others_are_excluded = others_are_excluded || (!is_it && member.is_excluded);
+      is_needed = is_needed || (is_it && member.is_needed);
+    }
+    return others_are_left && (!is_needed || others_are_excluded);
   }
 
   [[nodiscard]] bool is_excluded(const std::string& machine) const {
     return std::ranges::any_of(members_, [&](const Member& member) {
       return member.machine == machine && member.is_excluded;
+    });
+  }
+
+  [[nodiscard]] bool is_on_probation(const std::string& machine) const {
+    return std::ranges::any_of(members_, [&](const Member& member) {
+      return member.machine == machine && member.is_on_probation;
     });
   }
 
@@ -92,11 +102,15 @@ std::string to_exclude(std::span<const FailedAttempt> row, const Members& member
     }
     return "";
   }
-  if (!is_by_one(last, members) || members.is_excluded(last.fault.machines.front())) return "";
+  if (!is_by_one(last, members) || last.were_away) return "";
+  if (members.is_excluded(last.fault.machines.front())) return "";
   const auto failed_alike = std::ranges::count_if(row, [&](const FailedAttempt& failed_attempt) {
-    return !failed_attempt.outage_at_s && failed_attempt.fault.machines == last.fault.machines;
+    return !failed_attempt.outage_at_s && !failed_attempt.were_away &&
+           failed_attempt.fault.machines == last.fault.machines;
   });
-  return failed_alike >= RecoveryRules::kOwnFailuresMax ? last.fault.machines.front() : "";
+  const std::string& machine = last.fault.machines.front();
+  const int allowed = members.is_on_probation(machine) ? 1 : RecoveryRules::kOwnFailuresMax;
+  return failed_alike >= allowed ? machine : "";
 }
 
 // Whether a restart would fail again: the machines could not connect, and none can be left out.
@@ -134,7 +148,9 @@ Decision decide(double now_s,
   const auto row = consecutive_failed_attempts(failed_attempts);
   const std::string excluded = to_exclude(row, members);
   if (is_hopeless(last, excluded)) return {};
-  if (static_cast<int>(row.size()) > RecoveryRules::kLaunchesMax) {
+  const auto without_outage = std::ranges::count_if(
+      row, [](const FailedAttempt& failed_attempt) { return !failed_attempt.outage_at_s; });
+  if (without_outage > RecoveryRules::kLaunchesMax) {
     return {.reason = fmt::format("{} launches in a row reached no new checkpoint", row.size())};
   }
   Decision decision{
@@ -142,7 +158,8 @@ Decision decide(double now_s,
   decision.is_outage = is_too_few(now_s, members, decision.silent, last, rules);
   const bool is_late =
       !decision.silent.empty() && last.outage_at_s && now_s - *last.outage_at_s < rules.grace_s;
-  if ((decision.is_outage || is_late) && now_s - last.at_s > rules.longest_outage_s) {
+  const bool has_limit = rules.longest_outage_s > 0;
+  if ((decision.is_outage || is_late) && has_limit && now_s - last.at_s > rules.longest_outage_s) {
     decision.next_action = NextAction::kEnd;
     decision.reason = fmt::format("{} did not answer for {:.0f} minutes",
                                   fmt::join(decision.silent, ", "), (now_s - last.at_s) / 60);
@@ -165,14 +182,27 @@ Decision decide(double now_s,
   if (!excluded.empty() && std::ranges::count(decision.without, excluded) == 0) {
     decision.without.push_back(excluded);
   }
-  if (!is_counted(last, members)) return decision;
-  decision.restart = counted;
-  if (counted > 1) {
-    const double after_s = std::min(rules.wait_s * std::pow(RecoveryRules::kLonger, counted - 2),
-                                    rules.longest_wait_s);
+  // The number of restarts in a row for like reasons, and how many of them do not wait.
+  int alike = counted;
+  int free = 1;
+  if (is_counted(last, members)) {
+    decision.restart = counted;
+  } else {
+    alike = static_cast<int>(row.size()) - counted;
+    free = excluded.empty() ? RecoveryRules::kFreeRestarts : alike;
+  }
+  if (alike > free) {
+    const double after_s = std::min(
+        rules.wait_s * std::pow(RecoveryRules::kLonger, alike - free - 1), rules.longest_wait_s);
     decision.wait_s = std::max(0.0, last.at_s + after_s - now_s);
   }
   return decision;
+}
+
+double exclusion_s(int times) {
+  constexpr double kFirst_s = 300;
+  constexpr double kLongest_s = 12 * 3600;
+  return std::min(kFirst_s * std::pow(2, std::min(times, 30) - 1), kLongest_s);
 }
 
 }  // namespace motley

@@ -21,6 +21,8 @@ struct FailedAttempt {
   bool has_saved = false;      // it saved a checkpoint, so its steps are not repeated
   bool is_of_new_run = false;  // the run has trained no step and has no checkpoint
   PeerFault fault;             // the machines that caused it
+  // These machines did not answer afterwards: they were away, rather than failing by themselves.
+  bool were_away = false;
   // Set if too few machines answered afterwards; the time of the last such query, as now_s(). The
   // network failed rather than the run.
   std::optional<double> outage_at_s;
@@ -34,6 +36,9 @@ struct Member {
   std::string problem;  // "" = it answers
   // It failed by itself before and is left out, whether or not it answers.
   bool is_excluded = false;
+  // It was left out before because it failed by itself, and has not been part of a saved step
+  // since.
+  bool is_on_probation = false;
   bool is_needed = false;  // the run cannot continue without it
 };
 
@@ -43,18 +48,21 @@ struct RecoveryRules {
   // long. The first restart does not wait.
   double wait_s = 2;
   double longest_wait_s = 60;
-  double query_interval_s = 3;     // between two queries while too few machines answer
-  double longest_outage_s = 1800;  // after which the run ends
+  double query_interval_s = 3;  // between two queries while too few machines answer
+  double longest_outage_s = 0;  // run.patience_s: after which the run ends; 0 = never
   // If only one of three or more machines answers, how long it waits for the others before it
   // continues alone: its own network may be down.
   double continue_alone_after_s = 120;
   // How long after an outage silent machines are queried again before they are left out.
   double grace_s = 10;
   static constexpr double kLonger = 4;
-  // The number of failures in a row by itself after which a machine is left out.
+  // The number of failures in a row by itself after which a machine is left out; one if it is on
+  // probation.
   static constexpr int kOwnFailuresMax = 2;
-  // Launches in a row without a new checkpoint, counted or not.
+  // Launches in a row without a new checkpoint, counted or not, except those that an outage ended.
   static constexpr int kLaunchesMax = 30;
+  // Restarts in a row that are not counted and do not wait.
+  static constexpr int kFreeRestarts = 2;
 };
 
 enum class NextAction {
@@ -78,13 +86,17 @@ struct Decision {
 // transient failures are retried: lost processes and machines (kPeer), and internal errors
 // (kInternal) of a launch that has trained. Not counted are failures by an outage, by the
 // launcher's own absence, and by one machine that the others can continue without: after
-// kOwnFailuresMax it is left out, and at once if the others certainly cannot connect to it. Of
-// machines that cannot connect to each other, one is left out. A new run whose machines cannot
-// connect ends, because the user is present. REQUIRES: failed_attempts, in their order, is not
-// empty; members are all machines of the cluster.
+// kOwnFailuresMax it is left out, and at once if the others certainly cannot connect to it. From
+// the third in a row on, restarts that are not counted wait as counted ones do. Of machines that
+// cannot connect to each other, one is left out. A new run whose machines cannot connect ends,
+// because the user is present. REQUIRES: failed_attempts, in their order, is not empty; members are
+// all machines of the cluster.
 [[nodiscard]] Decision decide(double now_s,
                               std::span<const Member> members,
                               std::span<const FailedAttempt> failed_attempts,
                               const RecoveryRules& rules);
+
+// For how long a machine is left out that failed by itself, the times-th time in a row.
+[[nodiscard]] double exclusion_s(int times);
 
 }  // namespace motley

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <set>
 #include <string>
@@ -21,11 +22,19 @@ namespace motley {
 
 class RestartPolicy {
  public:
+  using Query = std::function<Result<std::vector<Member>>(const std::set<std::string>& machines)>;
+  using Clock = std::function<double()>;
+
   // cluster: all machines of the run. program: motley-stage. Both are borrowed.
   RestartPolicy(const Cluster& cluster,
                 const std::filesystem::path& program,
-                const RecoveryRules& rules)
-      : cluster_(cluster), program_(program), rules_(rules) {}
+                const RecoveryRules& rules);
+
+  // With other answers than those of query_members(), and another clock than now_s().
+  RestartPolicy(std::set<std::string> machines,
+                const RecoveryRules& rules,
+                Query query,
+                Clock clock);
 
   [[nodiscard]] const RecoveryRules& rules() const { return rules_; }
 
@@ -45,23 +54,39 @@ class RestartPolicy {
   // which the run cannot continue; empty = any. REQUIRES: add() was called.
   void note_outage(std::vector<std::string> missing = {});
 
-  // Excludes the machine from coming decisions for kExcluded_s. Does nothing for "".
+  // Excludes the machine from coming decisions, each time in a row for longer (exclusion_s()). Does
+  // nothing for "".
   void exclude(const std::string& machine);
 
-  // The run cannot continue without these machines: none of them is excluded until note_progress().
+  // The run cannot continue without all of these machines: the one of them that was excluded first
+  // is no longer excluded, and counts as needed until note_progress().
   void require(const std::vector<std::string>& machines);
 
   // A launch has trained a step.
   void note_progress() { needed_.clear(); }
 
+  // A launch on these machines has saved a step: their earlier failures no longer count.
+  void note_saved(const std::set<std::string>& machines);
+
+  // Until when the machine is excluded, as now_s(); 0 = it is not.
+  [[nodiscard]] double excluded_until_s(const std::string& machine) const;
+
  private:
+  struct Exclusion {
+    double since_s = 0;  // as now_s()
+    double until_s = 0;  // as now_s()
+    int times = 0;       // in a row
+  };
+
+  void note_away(const std::vector<Member>& members);
   void set_states(std::vector<Member>& members);
 
-  const Cluster& cluster_;
-  const std::filesystem::path& program_;
+  const std::set<std::string> machines_;
   const RecoveryRules rules_;
+  const Query query_;
+  const Clock clock_;
   std::vector<FailedAttempt> attempts_;
-  std::map<std::string, double> excluded_;  // by machine: until when, as now_s()
+  std::map<std::string, Exclusion> exclusions_;  // by machine
   std::set<std::string> needed_;
   std::string problems_;
 };

@@ -51,7 +51,8 @@ class Supervisor {
             first.planning.cluster,
             first.machines.stage_program,
             {.restarts = capabilities_of(first_plan_).keeps_state ? run_.planned.config.run.restarts
-                                                                  : 0}) {}
+                                                                  : 0,
+             .longest_outage_s = run_.planned.config.run.patience_s}) {}
 
   Result<RunResult> train() {
     TrainingRequest request = first_;

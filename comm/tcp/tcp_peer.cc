@@ -17,7 +17,9 @@ namespace asio = boost::asio;
 using Socket = asio::ip::tcp::socket;
 
 constexpr std::chrono::seconds kBetweenHeartbeats{1};
-constexpr std::chrono::seconds kSilenceMax{4};
+// The least number of attempts of the system to resend during an interruption as long as the
+// patience. The pauses between them are the delay with which its end is noticed.
+constexpr double kResendsWithinPatience = 8;
 constexpr int kTurnsMax = 32;  // loop iterations for one peer before the others are served
 // The most that a sending thread writes itself: encrypting it takes less time than waking the I/O
 // thread.
@@ -37,11 +39,11 @@ constexpr std::size_t kUnsentMin = std::size_t{16} << 10;
 TcpPeer::TcpPeer(asio::io_context& io,
                  Rank rank,
                  EgressScheduler& egress,
-                 StallTimeout stall_timeout,
-                 std::uint64_t unexpected_bytes_max)
+                 const TransportOptions& options)
     : io_(io),
-      stall_timeout_(stall_timeout),
-      mailbox_(rank, unexpected_bytes_max),
+      stall_timeout_(options.stall_timeout),
+      patience_s_(options.patience_s),
+      mailbox_(rank, options.unexpected_bytes_max),
       queue_(rank),
       egress_(egress),
       reader_(mailbox_) {}
@@ -69,6 +71,7 @@ void TcpPeer::join(TcpStream stream) {
   const std::lock_guard lock(mutex_);
   stream_.emplace(std::move(stream));
   stream_->grow();
+  stream_->resend_within(patience_s_ / kResendsWithinPatience);
   // Without acknowledged byte counts, a slow peer's turn would delay the other peers.
   const bool is_measured = !stream_->is_local() && TcpStream::reports_acknowledged();
   if (is_measured) queue_.use_scheduler(egress_);
@@ -173,9 +176,9 @@ void TcpPeer::tick(SteadyClock::time_point now, bool overslept) {
   if (overslept || awaits_receive_ || stream_->received_bytes() != received_bytes_) {
     received_bytes_ = stream_->received_bytes();
     received_at_ = now;
-  } else if (now - received_at_ > kSilenceMax) {
-    return lose(fmt::format("no heartbeat for {} s: the process is frozen or the network is down",
-                            kSilenceMax.count()));
+  } else if (now - received_at_ > std::chrono::duration<double>(patience_s_)) {
+    return lose(fmt::format("no heartbeat for {:g} s: the process is frozen or the network is down",
+                            patience_s_));
   }
   update_bandwidth(now);
   const bool has_moved = overslept || stream_->sent_bytes() != sent_bytes_;

@@ -1,6 +1,7 @@
 // TcpPeer: the messages to and from one rank, over the stream that connects the two. Sends a
-// heartbeat while idle; a peer that is silent for some seconds is lost. This detects a frozen peer
-// and a cut cable, which the system alone would not notice for a quarter of an hour.
+// heartbeat while idle; a peer that is silent for longer than TransportOptions::patience_s is lost.
+// This detects a frozen peer and a cut cable, which the system alone would not notice for a quarter
+// of an hour. A shorter interruption only delays the messages.
 //
 // send() and recv() may be called from any thread; all other functions run on the io_context's
 // thread. A thread must hold mutex_ to read or write the stream. A small message is written by the
@@ -24,18 +25,18 @@
 #include "comm/tcp/tcp_stream.h"
 #include "comm/transport/mailbox.h"
 #include "comm/transport/message_stream.h"
+#include "comm/transport/transport.h"
 
 namespace motley {
 
 class TcpPeer {
  public:
-  // stall_timeout and unexpected_bytes_max: as in TransportOptions. `egress`: shared by all peers
-  // that are reached through the network.
+  // `egress`: shared by all peers that are reached through the network. `options`: for
+  // stall_timeout, patience_s and unexpected_bytes_max.
   TcpPeer(boost::asio::io_context& io,
           Rank rank,
           EgressScheduler& egress,
-          StallTimeout stall_timeout,
-          std::uint64_t unexpected_bytes_max);
+          const TransportOptions& options);
 
   [[nodiscard]] Pending send(Tag tag, Buffer buffer);
   [[nodiscard]] Pending recv(Tag tag, Buffer buffer);
@@ -75,6 +76,7 @@ class TcpPeer {
 
   boost::asio::io_context& io_;
   const StallTimeout stall_timeout_;
+  const double patience_s_;
   Mailbox mailbox_;  // recv() needs no mutex_
   SendQueue queue_;  // push() needs none either
   EgressScheduler& egress_;

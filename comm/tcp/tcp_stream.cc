@@ -58,6 +58,16 @@ void TcpStream::limit_unsent(std::size_t bytes_max) {
 #endif
 }
 
+void TcpStream::resend_within(double seconds) {
+#ifdef __linux__
+  constexpr int kTcpRtoMaxMs = 44;  // TCP_RTO_MAX_MS, which older headers lack
+  const int pause_ms = static_cast<int>(std::clamp(seconds, 1.0, 120.0) * 1e3);
+  (void)setsockopt(socket_.native_handle(), IPPROTO_TCP, kTcpRtoMaxMs, &pause_ms, sizeof pause_ms);
+#else
+  (void)seconds;
+#endif
+}
+
 bool TcpStream::reports_acknowledged() {
 #ifdef __linux__
   return true;

@@ -67,6 +67,11 @@ class TcpStream {
   // for them.
   void limit_unsent(std::size_t bytes_max);
 
+  // Limits the pause after which the system resends unacknowledged bytes, which doubles with each
+  // attempt and would make an interruption last up to twice as long. Between 1 s and 120 s; only
+  // where the system can (Linux since 6.15).
+  void resend_within(double seconds);
+
   // Enlarges the buffers, once the other end is authenticated.
   void grow();
 

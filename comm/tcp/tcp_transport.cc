@@ -54,10 +54,8 @@ class TcpTransport : public LocatingTransport {
         on_missing_(std::move(on_missing)),
         connected_(options.rank, options.rank_count) {
     for (Rank rank{0}; rank.value < options.rank_count; ++rank.value) {
-      peers_.push_back(rank == self_
-                           ? nullptr
-                           : std::make_unique<TcpPeer>(io_, rank, egress_, options.stall_timeout,
-                                                       options.unexpected_bytes_max));
+      peers_.push_back(rank == self_ ? nullptr
+                                     : std::make_unique<TcpPeer>(io_, rank, egress_, options));
     }
     connectors_.resize(peers_.size());
   }

@@ -72,6 +72,7 @@ struct TransportOptions {
   std::string bind_address;         // numeric; "" = loopback, for ranks on one machine
   std::string interface;            // "" = the interface that holds bind_address
   StallTimeout stall_timeout = 60;  // stall timeout of a message that has begun (gloo, tcp)
+  double patience_s = 20;           // a peer that is silent for longer is lost
   std::uint32_t epoch = 1;          // tcp: ranks of another epoch are refused
   // gloo, tcp: the memory budget for one peer's early messages, those without a posted receive;
   // further ones wait in the network.

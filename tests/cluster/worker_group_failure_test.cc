@@ -130,19 +130,19 @@ TEST_F(WorkerGroupFailureTest, TellsWhichMachineFailed) {
 }
 
 TEST_F(WorkerGroupFailureTest, NoticesAFrozenWorker) {
-  options_.silence_timeout_s = 0.2;
+  options_.patience_s = 0.2;
   add(R"([["done"]])");
   add(R"([["pid"], ["beat", 2, "backward of micro-batch 0"], ["kill", 19]])");
   const Error error = run_failing();
   EXPECT_EQ(error.code, ErrorCode::kPeer);
   EXPECT_EQ(
       error.what,
-      "stage 1 (test) sent no heartbeat for 0.2 s, during backward of micro-batch 0 in step 2");
+      "stage 1 (test) sent no heartbeat for 0.25 s, during backward of micro-batch 0 in step 2");
 }
 
 // As while the launcher commits a checkpoint on a slow disk.
 TEST_F(WorkerGroupFailureTest, DoesNotTakeItsOwnAbsenceForSilence) {
-  options_.silence_timeout_s = 0.5;
+  options_.patience_s = 0.5;
   add(R"([["release", "FIFO"], ["await", "FIFO"], ["done"]])");
   add(R"([["await", "FIFO"], ["say", {"event": "trace"}], ["release", "FIFO"], ["done"]])");
   const std::string first = meeting_point();

@@ -58,7 +58,7 @@ TEST_F(WorkerGroupStartTest, TellsWorkersThatOthersGetOn) {
 
 TEST_F(WorkerGroupStartTest, TellsWorkersNothingOfTheKindWhereNobodyGetsOn) {
   options_.renewal_s = 0.05;
-  options_.silence_timeout_s = 1;
+  options_.patience_s = 1;
   add(R"([["leases", 6], ["done"]])");  // getting ready causes some changes itself
   EXPECT_THAT(run_failing().what, HasSubstr("no heartbeat"));
 }

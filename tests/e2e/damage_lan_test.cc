@@ -63,8 +63,8 @@ class DamageOnLan : public testing::TestWithParam<std::tuple<const char*, Promis
     const std::string text = LanMachines::cluster_text(kind != "tls");
     auto words = job_.train_words(
         "run", {"--cluster", job_.folder().write("cluster.toml", text), "--pin", "always m1",
-                "--pin", "always m2", "--set", "train.steps=1000000", "--set",
-                fmt::format("comm.transport={}", kind == "tls" ? "tcp" : kind)});
+                "--pin", "always m2", "--set", "train.steps=1000000", "--set", "comm.patience_s=4",
+                "--set", fmt::format("comm.transport={}", kind == "tls" ? "tcp" : kind)});
     std::ranges::copy(SmallJob::measured_with({}, text), std::back_inserter(words));
     words.front() = "launch";
     return words;

@@ -17,7 +17,8 @@ using testing::HasSubstr;
 // As when the machine sleeps, or after ^Z.
 TEST(StoppedLauncher, IsLeftByItsWorkersAndSaysSoWhenItWakes) {
   const SmallJob job;
-  RunningMotley run(job.train_words("run", {"--stages", "2", "--set", "train.steps=1000000"}));
+  RunningMotley run(job.train_words(
+      "run", {"--stages", "2", "--set", "train.steps=1000000", "--set", "comm.patience_s=6"}));
   const std::filesystem::path folder = job.run_dir("run");
   ASSERT_TRUE(eventually([&] { return read_text(folder / "metrics.jsonl").size() > 1000; }));
   const std::vector<pid_t> workers = run.workers();

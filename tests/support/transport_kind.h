@@ -18,6 +18,7 @@ namespace motley {
 // Options of one rank of a group with this kind of transport.
 inline TransportOptions options_for(const std::string& kind, Rank rank, int rank_count) {
   TransportOptions options;
+  options.patience_s = 4;
   options.kind = kind;
   options.rank = rank;
   options.rank_count = rank_count;

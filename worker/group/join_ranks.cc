@@ -65,6 +65,7 @@ Result<std::unique_ptr<Transport>> join_ranks(const Job& job,
   options.bind_address = job.bind_address;
   options.interface = job.interface;
   options.stall_timeout = StallTimeout(timeout_s, launcher.group_progress_clock());
+  options.patience_s = job.config.comm.patience_s;
   options.epoch = epoch_of(job);
   options.unexpected_bytes_max = unexpected_bytes_max;
   options.secret = job.secret;
