@@ -4,10 +4,12 @@ import contextlib
 import json
 import os
 import pathlib
+import re
 import shutil
 import signal
 import subprocess
 import time
+import uuid
 
 from fault_battery.waiting import Failed, until
 
@@ -87,7 +89,6 @@ class Lan:
         keys = self.folder / f"sshd-{name}"
         shutil.rmtree(keys, ignore_errors=True)
         keys.mkdir(mode=0o700)
-        os.makedirs("/run/sshd", exist_ok=True)
         for key in ["host_key", "user_key"]:
             call("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", keys / key)
         shutil.copy(keys / "user_key.pub", keys / "authorized_keys")
@@ -99,19 +100,47 @@ class Lan:
             f"Host {name}\nHostName {address}\nUser root\nIdentityFile {keys}/user_key\n"
             "IdentitiesOnly yes\nStrictHostKeyChecking no\nUserKnownHostsFile /dev/null\n"
             "LogLevel ERROR\nBatchMode yes\nConnectTimeout 10\n")
+        self.switch_on(name)
+
+    def switch_on(self, name):
+        keys = self.folder / f"sshd-{name}"
+        os.makedirs("/run/sshd", exist_ok=True)
+        (keys / "sshd.pid").unlink(missing_ok=True)
         call(*self.inside(name), shutil.which("sshd"), "-f", keys / "sshd_config", "-E",
              keys / "sshd.log")
         until(lambda: (keys / "sshd.pid").exists(), 20, f"the sshd of {name} listens")
+
+    def switch_off(self, name):
+        """Ends all processes of a machine and its network at once. It has another boot id from then on."""
+        self.link(name, "down")
+        for pid in self.pids(name):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        (self.folder / f"boot-{name}").write_text(f"{uuid.uuid4()}\n")
+
+    def freeze(self, name, is_frozen=True):
+        """Stops or continues all workers of a machine."""
+        for pid in self.workers(name):
+            os.kill(pid, signal.SIGSTOP if is_frozen else signal.SIGCONT)
+
+    def lose_packets(self, percent):
+        """Drops this share of the packets that each machine receives."""
+        for name in NAMES:
+            call("ip", "netns", "exec", self.namespace(name), "nft", "-f", "-", text=True,
+                 input="table inet sv_loss {\n chain c {\n  type filter hook input priority 0;\n"
+                       f"  iif != lo numgen random mod 100 < {percent} drop\n }}\n}}\n")
 
     def inside(self, name):
         """The command prefix that runs a command on a machine, with its disk and home directory.
 
         Machines reached by ssh do not have the caller's OPENBLAS_CORETYPE, and other kernels give other bits.
         """
-        mount = ('mount --bind "$1" "$2" && mount --bind "$3" /root && cd "$2" && shift 3 && '
-                 'HOME=/root exec env -u OPENBLAS_CORETYPE "$@"')
+        mount = ('mount --bind "$1" "$2" && mount --bind "$3" /root && cd "$2" && '
+                 '{ ! test -e "$4" || mount --bind "$4" /proc/sys/kernel/random/boot_id; } && '
+                 'shift 4 && HOME=/root exec env -u OPENBLAS_CORETYPE "$@"')
         return ["ip", "netns", "exec", self.namespace(name), "unshare", "-m", "--propagation",
-                "private", "sh", "-c", mount, "sh", self.disk(name), self.runs, self.home(name)]
+                "private", "sh", "-c", mount, "sh", self.disk(name), self.runs, self.home(name),
+                self.folder / f"boot-{name}"]
 
     def _section(self, name):
         text = (f'[[machine]]\nname = "{name}"\naddress = "{NET}.{name[1:]}"\nthreads = 1\n'
@@ -198,6 +227,14 @@ class Run:
 
     def said(self):
         return self.output.read_text(errors="replace")
+
+    def restarts(self):
+        return self.said().count("the run continues from step") + self.said().count(
+            "the run restarts from the beginning\n")
+
+    def repeated(self):
+        return sum(int(count) for count in re.findall(r", (\d+) steps? (?:is|are) repeated",
+                                                      self.said()))
 
     def wait_step(self, step, limit_s):
         def there():

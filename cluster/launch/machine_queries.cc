@@ -136,18 +136,19 @@ class QueriedMachine {
 using QueriedMachines = std::vector<std::unique_ptr<QueriedMachine>>;
 
 // Reads until all machines have answered.
-Result<void> hear_all(const QueriedMachines& asked, double answer_s) {
-  StopSignals signals;
+Result<void> hear_all(const QueriedMachines& asked,
+                      double answer_s,
+                      const QueryInterrupt& interrupt) {
   const Deadline deadline = Deadline::after_s(answer_s);
   while (true) {
-    std::vector<pollfd> fds = {{.fd = signals.fd(), .events = POLLIN}};
+    std::vector<pollfd> fds = {{.fd = interrupt.fd, .events = POLLIN}};
     for (const auto& machine : asked) {
       if (machine->is_open()) machine->watch(fds);
     }
     if (fds.size() == 1) return {};
     const double left_ms = std::ceil(deadline.left_s() * 1e3);
     const int ready = ::poll(fds.data(), fds.size(), static_cast<int>(std::min(left_ms, 1e9)));
-    if (const std::optional<Error> stop = signals.take()) return *stop;
+    if (const std::optional<Error> stop = interrupt.take()) return *stop;
     for (const auto& machine : asked) {
       if (machine->is_open() && ready > 0) machine->hear();
       if (machine->is_open() && deadline.passed()) machine->give_up(answer_s);
@@ -159,13 +160,20 @@ Result<void> hear_all(const QueriedMachines& asked, double answer_s) {
 
 Result<std::vector<MachineResponse>> query_machines(const std::vector<MachineQuery>& questions,
                                                     double answer_s) {
+  StopSignals signals;
+  return query_machines(questions, answer_s, {signals.fd(), [&] { return signals.take(); }});
+}
+
+Result<std::vector<MachineResponse>> query_machines(const std::vector<MachineQuery>& questions,
+                                                    double answer_s,
+                                                    const QueryInterrupt& interrupt) {
   MOTLEY_ASSIGN(const std::string random, make_secret());
   const std::string marker = "motley" + to_hex(std::span(random).first(kMarkerBytes));
   QueriedMachines asked;
   for (const MachineQuery& question : questions) {
     asked.push_back(std::make_unique<QueriedMachine>(question, marker));
   }
-  MOTLEY_TRY(hear_all(asked, answer_s));
+  MOTLEY_TRY(hear_all(asked, answer_s, interrupt));
   std::vector<MachineResponse> answers;
   for (const auto& machine : asked) answers.push_back(machine->take());
   return answers;

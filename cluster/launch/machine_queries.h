@@ -2,6 +2,8 @@
 // output without that of the shells (cluster/reach/framed_output.h).
 #pragma once
 
+#include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -29,10 +31,20 @@ struct MachineResponse {
   std::string words;
 };
 
+// Ends queries early: `take` returns the reason, once `fd` is readable.
+struct QueryInterrupt {
+  int fd = -1;
+  std::function<std::optional<Error>()> take;
+};
+
 // One answer per question, in the same order. A machine's failure is part of its answer. Errors:
 // kInterrupted, kTerminated, and kInternal if the system provides no random bytes. REQUIRES: the
 // machines outlive the call.
 [[nodiscard]] Result<std::vector<MachineResponse>> query_machines(
     const std::vector<MachineQuery>& questions, double answer_s);
+
+// The same on a thread that does not receive the signals; the interrupt's reason is the error.
+[[nodiscard]] Result<std::vector<MachineResponse>> query_machines(
+    const std::vector<MachineQuery>& questions, double answer_s, const QueryInterrupt& interrupt);
 
 }  // namespace motley

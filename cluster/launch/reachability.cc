@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/process/stop_signals.h"
 #include "base/system/shell_word.h"
 #include "cluster/launch/worker_command.h"
 #include "cluster/launch/workers.h"
@@ -91,6 +92,16 @@ Result<std::map<std::string, std::string>> find_unusable(const Cluster& cluster,
                                                          const std::set<std::string>& machines,
                                                          const std::filesystem::path& program,
                                                          double answer_s) {
+  StopSignals signals;
+  return find_unusable(cluster, machines, program, answer_s,
+                       {signals.fd(), [&] { return signals.take(); }});
+}
+
+Result<std::map<std::string, std::string>> find_unusable(const Cluster& cluster,
+                                                         const std::set<std::string>& machines,
+                                                         const std::filesystem::path& program,
+                                                         double answer_s,
+                                                         const QueryInterrupt& interrupt) {
   std::vector<MachineQuery> questions;
   for (const Machine& machine : cluster.machines) {
     if (!machines.contains(machine.name)) continue;
@@ -99,7 +110,7 @@ Result<std::map<std::string, std::string>> find_unusable(const Cluster& cluster,
     questions.push_back(
         {&machine, {"test", "-x", there.string()}, {"has", there.filename().string()}});
   }
-  MOTLEY_ASSIGN(const auto answers, query_machines(questions, answer_s));
+  MOTLEY_ASSIGN(const auto answers, query_machines(questions, answer_s, interrupt));
   std::map<std::string, std::string> unusable;
   for (std::size_t i = 0; i < answers.size(); ++i) {
     const auto problem = problem_of(answers[i], questions[i].command.back());

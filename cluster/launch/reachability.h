@@ -35,6 +35,14 @@ namespace motley {
     const std::filesystem::path& program,
     double answer_s);
 
+// The same on a thread that does not receive the signals.
+[[nodiscard]] Result<std::map<std::string, std::string>> find_unusable(
+    const Cluster& cluster,
+    const std::set<std::string>& machines,
+    const std::filesystem::path& program,
+    double answer_s,
+    const QueryInterrupt& interrupt);
+
 // Checks that each of these machines that is not the launcher's sees the same model package: every
 // machine reads it for itself. Those that have joined by ticket got theirs from here. Runs shell
 // commands there; no worker starts. kConfig naming each machine that lacks the package or has

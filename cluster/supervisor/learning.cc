@@ -24,7 +24,30 @@ Result<PlanningInput> input_of(const PlannedRun& run, const TrainingRequest& req
   return input;
 }
 
+class StoppedSearch : public SearchObserver {
+ public:
+  explicit StoppedSearch(const std::stop_token& stop) : stop_(stop) {}
+
+  bool may_continue(double /*step_s*/) override { return !stop_.stop_requested(); }
+
+ private:
+  const std::stop_token& stop_;
+};
+
 }  // namespace
+
+Result<double> predicted_step_s(const PlanRequest& planning,
+                                const Plan& like,
+                                const std::stop_token& stop) {
+  if (planning.plan) return planning.plan->predicted_step_s;
+  MOTLEY_ASSIGN(PlanningInput input, resolve_plan(planning));
+  input.options.micro_batch = like.micro_batch;
+  input.options = options_like(plan_fingerprint(like), planning.config, std::move(input.options));
+  StoppedSearch stopped(stop);
+  input.options.watch = &stopped;
+  MOTLEY_ASSIGN(const Plan plan, make_plan(input));
+  return plan.predicted_step_s;
+}
 
 Result<std::unique_ptr<Adaptation>> adaptation_of(const ReadyRun& run,
                                                   const TrainingRequest& request,

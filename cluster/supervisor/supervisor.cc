@@ -18,11 +18,12 @@
 #include "cluster/run/resume_hint.h"
 #include "cluster/run_record/event_log.h"
 #include "cluster/supervisor/decide.h"
+#include "cluster/supervisor/later_requests.h"
 #include "cluster/supervisor/learning.h"
 #include "cluster/supervisor/loss_text.h"
 #include "cluster/supervisor/members.h"
 #include "cluster/supervisor/restart_policy.h"
-#include "cluster/supervisor/reusable_plan.h"
+#include "cluster/supervisor/return_watch.h"
 
 namespace motley {
 namespace {
@@ -32,7 +33,14 @@ std::int64_t newest_step(const RunFolder& folder) {
   return checkpoints.empty() ? 0 : checkpoints.back().step;
 }
 
-StepDirective directive_of(Adaptation& adaptation, Rank rank, const StepReport& report) {
+// `returns` may be null.
+StepDirective directive_of(Adaptation& adaptation,
+                           ReturnWatch* returns,
+                           Rank rank,
+                           const StepReport& report) {
+  if (returns != nullptr) {
+    if (auto line = returns->on_step(report.step)) return {*std::move(line), true};
+  }
   auto line = adaptation.on_step(rank, report);
   return {line ? *std::move(line) : "", adaptation.plan_switch().has_value()};
 }
@@ -42,38 +50,48 @@ class Supervisor {
   Supervisor(Launch launch, const TrainingRequest& first, Log& log, std::FILE* progress_out)
       : run_(std::move(launch.run)),
         lock_(std::move(launch.lock)),
-        first_(first),
+        requests_(first, run_.planned),
         log_(log),
         progress_out_(progress_out),
-        measured_(run_.planned.profile),
-        first_plan_(run_.planned.plan),
-        policy_(
-            first.planning.cluster,
-            first.machines.stage_program,
-            {.restarts = capabilities_of(first_plan_).keeps_state ? run_.planned.config.run.restarts
-                                                                  : 0,
-             .longest_outage_s = run_.planned.config.run.patience_s}) {}
+        policy_(first.planning.cluster,
+                first.machines.stage_program,
+                {.restarts = capabilities_of(run_.planned.plan).keeps_state
+                                 ? run_.planned.config.run.restarts
+                                 : 0,
+                 .longest_outage_s = run_.planned.config.run.patience_s}) {}
 
   Result<RunResult> train() {
-    TrainingRequest request = first_;
+    TrainingRequest request = requests_.first();
     for (;;) {
       MOTLEY_ASSIGN(const std::unique_ptr<Adaptation> adaptation,
                     adaptation_of(run_, request, log_));
-      TrainingEnd end = run_training(run_, *lock_, request, log_, progress_out_,
-                                     [&](Rank rank, const StepReport& report) {
-                                       return directive_of(*adaptation, rank, report);
-                                     });
+      MOTLEY_ASSIGN(auto returns, requests_.watch_absent(run_, start_s_, log_));
+      TrainingEnd end = run_training(
+          run_, *lock_, request, log_, progress_out_, [&](Rank rank, const StepReport& report) {
+            if (begun_at_s_) start_s_ = now_s() - *std::exchange(begun_at_s_, std::nullopt);
+            return directive_of(*adaptation, returns.get(), rank, report);
+          });
+      const auto returning = returns ? returns->returning() : std::vector<std::string>();
+      returns.reset();
       const bool has_steps_left =
           end.summary.last_step < run_.steps.last && end.summary.stopped_early.empty();
-      if (!end.failure && has_steps_left && adaptation->plan_switch()) {
-        MOTLEY_TRY(move(*adaptation->plan_switch(), end.summary.last_step, request));
-        continue;
+      if (newest_step(run_.folder) >= run_.steps.first) {
+        policy_.note_saved(machines_in_use(run_.planned.plan));
       }
       if (!end.failure && has_steps_left && !end.leaving.empty()) {
         MOTLEY_TRY(continue_without(end.leaving, end.summary.last_step, request));
         continue;
       }
-      if (!end.failure) return RunResult{run_, std::move(end.summary), restarts_, switches_};
+      if (!end.failure && has_steps_left && !returning.empty()) {
+        MOTLEY_TRY(take_in(returning, end.summary.last_step, request));
+        continue;
+      }
+      if (!end.failure && has_steps_left && adaptation->plan_switch()) {
+        MOTLEY_TRY(move(*adaptation->plan_switch(), end.summary.last_step, request));
+        continue;
+      }
+      if (!end.failure)
+        return RunResult{run_, std::move(end.summary), restarts_, requests_.switches()};
       Error error = std::move(end.failure->error);
       // A folder that another launcher has taken over is not touched.
       if (!lock_->confirm().ok()) return error;
@@ -105,22 +123,36 @@ class Supervisor {
  private:
   // Restarts with a better plan that the launch before, which ended with this step, has found.
   Result<void> move(const BetterPlan& better, std::int64_t step, TrainingRequest& request) {
+    requests_.note_move(better);
+    request = next_request(requests_.absences.left_out());
+    request.planning.plan = better.plan;
+    MOTLEY_ASSIGN(const bool has_moved, begin_after(step, request));
+    return has_moved ? run_.folder.write_profile(requests_.measured()) : Result<void>();
+  }
+
+  // Restarts with machines that answer again, after the launch before has saved this step.
+  Result<void> take_in(const std::vector<std::string>& returning,
+                       std::int64_t step,
+                       TrainingRequest& request) {
+    const std::vector<std::string> without = requests_.left_out_except(returning);
+    request = next_request(without);
+    MOTLEY_ASSIGN(const bool has_moved, begin_after(step, request));
+    if (has_moved) requests_.absences.set(without, now_s(), policy_);
+    return {};
+  }
+
+  // Begins the next launch after one that ended with a saved step. False: it could not be prepared,
+  // and another one begins instead.
+  Result<bool> begin_after(std::int64_t step, TrainingRequest& request) {
     last_step_ = step;
     failed_at_s_.reset();
-    ++switches_;
-    // While a machine is left out, the first plan is retained for its return.
-    if (left_out_.empty()) first_plan_ = better.plan;
-    measured_ = better.profile;
-    request = next_request(left_out_);
-    request.planning.plan = better.plan;
     Result<void> begun = begin(request);
-    if (!begun.ok()) {
-      Error error = with_resume_hint(std::move(begun).error());
-      note_failed_attempt(
-          {.code = error.code, .has_trained = true, .has_saved = true, .fault = begin_fault_});
-      return restart(std::move(error), request);
-    }
-    return run_.folder.write_profile(measured_);
+    if (begun.ok()) return true;
+    Error error = with_resume_hint(std::move(begun).error());
+    note_failed_attempt(
+        {.code = error.code, .has_trained = true, .has_saved = true, .fault = begin_fault_});
+    MOTLEY_TRY(restart(std::move(error), request));
+    return false;
   }
 
   // After a launch that ended with this saved step because machines leave.
@@ -174,7 +206,7 @@ class Supervisor {
       Result<void> begun = begin(request);
       if (begun.ok()) {
         ++restarts_;
-        left_out_ = decision.without;
+        requests_.absences.set(decision.without, now_s(), policy_);
         return {};
       }
       MOTLEY_TRY(handle_failed_begin(std::move(begun).error(), decision, error));
@@ -234,27 +266,14 @@ class Supervisor {
   }
 
   [[nodiscard]] TrainingRequest next_request(const std::vector<std::string>& without) {
-    TrainingRequest next = first_;
-    PlanRequest& planning = next.planning;
-    if (planning.known_profile.devices.empty() || switches_ > 0) planning.known_profile = measured_;
-    planning = request_without(std::move(planning), without);
-    planning.plan = plan_to_reuse(first_plan_, run_.planned.plan, left_out_, without);
-    if (!planning.plan) planning.stages = 0;  // the planner's choice for the machines that are left
-    next.measure_anew = false;
-    next.resume = first_.resume.value_or(ResumeRequest{});
-    // The plan may differ from the one under which the newest checkpoint was saved: the first plan
-    // once a machine is back, or that of a move.
-    next.resume->may_round_differently = true;
-    next.resume->failed_at_s = failed_at_s_;
-    next.machines.have_answered = true;
+    TrainingRequest next = requests_.without(without, run_.planned.plan, failed_at_s_);
     next.machines.on_fault = [this](const PeerFault& fault) { begin_fault_ = fault; };
-    next.replan.switches_done = switches_;
     return next;
   }
 
   [[nodiscard]] Error with_resume_hint(Error error) const {
     return motley::with_resume_hint(std::move(error), run_.folder.dir(), run_.steps.first,
-                                    first_.commands);
+                                    requests_.first().commands);
   }
 
   [[nodiscard]] Error end_error(Error error, const Decision& decision) const {
@@ -270,6 +289,7 @@ class Supervisor {
   Result<void> begin(const TrainingRequest& request) {
     lock_.reset();  // the next launch locks the folder itself
     begin_fault_ = {};
+    begun_at_s_ = now_s();
     MOTLEY_ASSIGN(Launch next, prepare_run(request, log_));
     const Plan& plan = next.run.planned.plan;
     if (plan_hash_text(plan) != plan_hash_text(run_.planned.plan)) {
@@ -287,18 +307,17 @@ class Supervisor {
 
   ReadyRun run_;                   // of the last launch
   std::unique_ptr<RunLock> lock_;  // null after a launch that could not be prepared
-  const TrainingRequest& first_;
+  LaterRequests requests_;
   Log& log_;
   std::FILE* const progress_out_;
-  Profile measured_;                   // updated by moves
-  Plan first_plan_;                    // of the start or of the last move
-  std::vector<std::string> left_out_;  // by the last launch
   RestartPolicy policy_;
   PeerFault begin_fault_;              // of the last launch that was prepared
   std::optional<double> failed_at_s_;  // since when no launch has made progress
   std::int64_t last_step_ = 0;         // the last one trained by any launch
   int restarts_ = 0;
-  int switches_ = 0;
+  // When the last launch began, until its first step.
+  std::optional<double> begun_at_s_ = now_s();
+  double start_s_ = 0;  // how long the last launch that trained took until then
 };
 
 }  // namespace
