@@ -87,8 +87,8 @@ bool is_by_one(const FailedAttempt& failed_attempt, const Members& members) {
 }
 
 bool is_counted(const FailedAttempt& failed_attempt, const Members& members) {
-  const bool is_excused = failed_attempt.outage_at_s || failed_attempt.fault.own_absence ||
-                          failed_attempt.fault.cannot_connect;
+  const bool is_excused = failed_attempt.is_by_request || failed_attempt.outage_at_s ||
+                          failed_attempt.fault.own_absence || failed_attempt.fault.cannot_connect;
   return !is_excused && !is_by_one(failed_attempt, members);
 }
 

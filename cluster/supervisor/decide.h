@@ -21,6 +21,7 @@ struct FailedAttempt {
   bool has_saved = false;      // it saved a checkpoint, so its steps are not repeated
   bool is_of_new_run = false;  // the run has trained no step and has no checkpoint
   PeerFault fault;             // the machines that caused it
+  bool is_by_request = false;  // they left after a saved step, since their workers were asked to
   // These machines did not answer afterwards: they were away, rather than failing by themselves.
   bool were_away = false;
   // Set if too few machines answered afterwards; the time of the last such query, as now_s(). The
@@ -84,13 +85,13 @@ struct Decision {
 
 // Counts the failed attempts since the last one that saved a checkpoint, including it. Only
 // transient failures are retried: lost processes and machines (kPeer), and internal errors
-// (kInternal) of a launch that has trained. Not counted are failures by an outage, by the
-// launcher's own absence, and by one machine that the others can continue without: after
-// kOwnFailuresMax it is left out, and at once if the others certainly cannot connect to it. From
-// the third in a row on, restarts that are not counted wait as counted ones do. Of machines that
-// cannot connect to each other, one is left out. A new run whose machines cannot connect ends,
-// because the user is present. REQUIRES: failed_attempts, in their order, is not empty; members are
-// all machines of the cluster.
+// (kInternal) of a launch that has trained. Not counted are machines that left by request, and
+// failures by an outage, by the launcher's own absence, and by one machine that the others can
+// continue without: after kOwnFailuresMax it is left out, and at once if the others certainly
+// cannot connect to it. From the third in a row on, restarts that are not counted wait as counted
+// ones do. Of machines that cannot connect to each other, one is left out. A new run whose machines
+// cannot connect ends, because the user is present. REQUIRES: failed_attempts, in their order, is
+// not empty; members are all machines of the cluster.
 [[nodiscard]] Decision decide(double now_s,
                               std::span<const Member> members,
                               std::span<const FailedAttempt> failed_attempts,

@@ -175,7 +175,8 @@ class Supervisor {
     note_failed_attempt({.code = error.code,
                          .has_trained = true,
                          .has_saved = true,
-                         .fault = {.machines = {leaving.begin(), leaving.end()}}});
+                         .fault = {.machines = {leaving.begin(), leaving.end()}},
+                         .is_by_request = true});
     return restart(std::move(error), request);
   }
 

@@ -292,5 +292,22 @@ RC_GTEST_PROP(Decide, NeverGoesOnForEver, ()) {
   }
 }
 
+// Two machines at once are no single machine's failure, but they left after a saved step.
+TEST(Decide, DoesNotCountMachinesThatLeaveByRequest) {
+  const std::vector<Member> two_left = {{.machine = "desk"},
+                                        {.machine = "box", .is_excluded = true},
+                                        {.machine = "attic", .is_excluded = true}};
+  std::vector<FailedAttempt> attempts = {{.code = ErrorCode::kPeer,
+                                          .has_trained = true,
+                                          .has_saved = true,
+                                          .fault = {.machines = {"box", "attic"}}}};
+  EXPECT_EQ(decide(1, two_left, attempts, {}).restart, 1);
+  attempts.front().is_by_request = true;
+  const Decision decision = decide(1, two_left, attempts, {});
+  EXPECT_EQ(decision.next_action, NextAction::kRestart);
+  EXPECT_EQ(decision.restart, 0);
+  EXPECT_THAT(decision.without, testing::UnorderedElementsAre("box", "attic"));
+}
+
 }  // namespace
 }  // namespace motley
