@@ -119,4 +119,53 @@ void note_coarser(const CoarserCodecs& coarser, double step_s, Plan& plan) {
                   fmt::join(taken, ", "), step_text(step_s)));
 }
 
+namespace {
+
+// "300 synchronous ones", "300 of one/cuda:0 alone".
+std::string start_text(const Plan& plan) {
+  const RoundsPlan& rounds = *plan.rounds;
+  if (rounds.start_island < 0) return fmt::format("{} synchronous ones", rounds.start_steps);
+  const Rank first = rounds.islands[static_cast<std::size_t>(rounds.start_island)].front();
+  return fmt::format("{} of {} alone", rounds.start_steps, plan.ranks[first.index()].machine);
+}
+
+// ", each sent during the first 15 of the next".
+std::string overlap_text(const RoundsPlan& rounds) {
+  if (rounds.overlap_steps == 0) return "";
+  return fmt::format(", each sent during the first {} of the next", rounds.overlap_steps);
+}
+
+std::string machines_left_out(const Cluster& cluster, const Plan& plan) {
+  std::vector<std::string> names;
+  for (const Machine& machine : cluster.machines) {
+    const auto found = std::ranges::find(plan.ranks, machine.name, &RankPlan::machine);
+    if (found == plan.ranks.end()) names.push_back(machine.name);
+  }
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
+}  // namespace
+
+void note_rounds(const RoundsContext& context, Plan& plan) {
+  const RoundsPlan& rounds = *plan.rounds;
+  plan.notes.clear();
+  if (context.single) {
+    const double alone_s = context.single->predicted_step_s;
+    plan.notes.push_back(
+        fmt::format("the group is {:.2f} times as fast as {} alone ({} a step instead of {})",
+                    alone_s / plan.predicted_step_s, device_name(context.single->ranks.front()),
+                    step_text(plan.predicted_step_s), step_text(alone_s)));
+  }
+  if (const std::string names = machines_left_out(context.cluster, plan); !names.empty()) {
+    plan.notes.push_back(fmt::format("left out: {} (no shorter step was found with it)", names));
+  }
+  plan.notes.push_back(fmt::format(
+      "{} islands train locally in rounds of {} steps{}, after {}: {:.2f} times as many tokens per "
+      "second as the best synchronous plan ({:.3g} s instead of {:.3g} s a step), for about {:.1f} "
+      "% more loss at equal tokens",
+      rounds.islands.size(), rounds.steps, overlap_text(rounds), start_text(plan),
+      context.synchronous_step_s / plan.predicted_step_s, plan.predicted_step_s,
+      context.synchronous_step_s, 100 * context.loss_increase));
+}
+
 }  // namespace motley

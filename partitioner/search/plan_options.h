@@ -90,7 +90,7 @@ struct PlanOptions {
 // Of a parameter's state in rounds (training/rounds/outer_optimizer.h): anchor, velocity and
 // pseudo-gradient. Its residual is counted as that of an all-reduce.
 inline constexpr int kRoundFloatsPerParameter = 3;
-// The offered parameters, if steps overlap the all-reduces.
+// The expected anchor, if steps overlap the all-reduces.
 inline constexpr int kOverlapFloatsPerParameter = 1;
 
 // What the plan's processes hold: with rounds, their state beside the optimizer's.

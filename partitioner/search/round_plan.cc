@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "partitioner/search/plan_notes.h"
 #include "partitioner/search/simulate_plan.h"
 
 namespace motley {
@@ -237,40 +238,15 @@ class RoundSearch {
   const std::optional<Plan>& single_;
 };
 
-// "300 synchronous ones", "300 of one/cuda:0 alone".
-std::string start_text(const Plan& plan) {
-  const RoundsPlan& rounds = *plan.rounds;
-  if (rounds.start_island < 0) return fmt::format("{} synchronous ones", rounds.start_steps);
-  const Rank first = rounds.islands[static_cast<std::size_t>(rounds.start_island)].front();
-  return fmt::format("{} of {} alone", rounds.start_steps, plan.ranks[first.index()].machine);
-}
-
-// ", of which each is sent during the first 15 of the next".
-std::string overlap_text(const RoundsPlan& rounds) {
-  if (rounds.overlap_steps == 0) return "";
-  return fmt::format(", each sent during the first {} of the next", rounds.overlap_steps);
-}
-
-std::string note_of(const Plan& plan, std::int64_t round_count, double synchronous_step_s) {
-  const RoundsPlan& rounds = *plan.rounds;
-  return fmt::format(
-      "{} islands train locally in rounds of {} steps{}, after {}: {:.2f} times as many tokens per "
-      "second as the best synchronous plan ({:.3g} s instead of {:.3g} s a step), for about {:.1f} "
-      "% more loss at equal tokens",
-      rounds.islands.size(), rounds.steps, overlap_text(rounds), start_text(plan),
-      synchronous_step_s / plan.predicted_step_s, plan.predicted_step_s, synchronous_step_s,
-      100 * expected_loss_increase(rounds.steps, round_count, rounds.overlap_steps));
-}
-
 }  // namespace
 
 double expected_loss_increase(std::int64_t steps, std::int64_t rounds, std::int64_t overlap_steps) {
   constexpr double kPerDoubling = 0.002;
   constexpr double kOfFewRounds = 0.05;
-  constexpr double kOfOverlap = 0.01;
+  constexpr double kOfOverlap = 0.013;  // with a whole round
   return kPerDoubling * std::log2(std::max(1.0, static_cast<double>(steps) / 5)) +
          kOfFewRounds / static_cast<double>(std::max<std::int64_t>(rounds, 1)) +
-         kOfOverlap * static_cast<double>(overlap_steps) / static_cast<double>(steps);
+         kOfOverlap * std::sqrt(static_cast<double>(overlap_steps) / static_cast<double>(steps));
 }
 
 double token_factor(std::int64_t steps, std::int64_t rounds, std::int64_t overlap_steps) {
@@ -298,8 +274,11 @@ Result<Planning> with_rounds(const ModelSpec& model,
   const bool pays = search.time_s(*found) <= (1 - kLeastRoundGain) * synchronous_s;
   if (asked.steps == 0 && !pays) return synchronous;
   Planning planning = std::move(found->planning);
-  planning.plan.notes.push_back(
-      note_of(planning.plan, round_count(asked, planning.plan.rounds->steps), step_s));
+  const RoundsPlan& rounds = *planning.plan.rounds;
+  note_rounds({cluster, synchronous.single, step_s,
+               expected_loss_increase(rounds.steps, round_count(asked, rounds.steps),
+                                      rounds.overlap_steps)},
+              planning.plan);
   planning.single = std::move(synchronous.single);
   return planning;
 }

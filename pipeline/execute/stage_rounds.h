@@ -19,7 +19,7 @@ class StageRounds {
   virtual void begin_round() = 0;
 
   // After the update of a round's last step: writes this rank's weighted contribution to the mean
-  // pseudo-gradient.
+  // pseudo-gradient, and takes the parameters with which its island goes on until adopt().
   virtual void offer() = 0;
 
   // All-reduced in place. Of equal size on each rank with the chunk.

@@ -218,12 +218,12 @@ TEST_F(RoundsInPlans, AreInThePlansHash) {
 TEST_F(RoundsInPlans, MayOverlap) {
   Json json = plan_with("[[0], [1, 2]]", kSecond);
   EXPECT_EQ(read(json)->rounds->overlap_steps, 0);
-  EXPECT_FALSE(Json::parse(plan_to_json(*read(json)))["rounds"].contains("overlap_steps"));
+  EXPECT_FALSE(plan_to_json(*read(json))["rounds"].contains("overlap_steps"));
   json["rounds"]["overlap_steps"] = 29;
   const auto plan = read(json);
   ASSERT_TRUE(plan.ok()) << describe(plan.error());
   EXPECT_EQ(plan->rounds->overlap_steps, 29);
-  EXPECT_EQ(read(Json::parse(plan_to_json(*plan)))->rounds->overlap_steps, 29);
+  EXPECT_EQ(read(plan_to_json(*plan))->rounds->overlap_steps, 29);
   json["rounds"]["overlap_steps"] = 30;
   const auto refused = read(json);
   ASSERT_FALSE(refused.ok());

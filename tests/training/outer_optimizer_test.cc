@@ -124,8 +124,8 @@ TEST(OuterOptimizer, LeavesOutTheStepsSinceTheOfferOfStatistics) {
   EXPECT_THAT(held.values(0), ElementsAre(2, 3, 7));
 }
 
-// What an island trains while its offer is on the way stays on top of the new anchor, and is in its
-// next offer.
+// With plain averaging an island goes on with its own parameters. What it trains while its offer is
+// on the way stays on top of the new anchor, and is in its next offer.
 TEST(OuterOptimizer, KeepsTheStepsSinceTheOffer) {
   Member one({.lr = 1, .momentum = 0, .overlaps = true}, 0.75);
   Member other({.lr = 1, .momentum = 0, .overlaps = true}, 0.25);
@@ -157,6 +157,29 @@ TEST(OuterOptimizer, KeepsTheStepsSinceTheOffer) {
   ASSERT_TRUE(one.outer->anchor_hash(group).has_value());
   EXPECT_EQ(one.outer->anchor_hash(group), other.outer->anchor_hash(group));
   EXPECT_THAT(sum(), ElementsAre(-0.125F, 0.75F, 0));
+}
+
+// An island alone expects the anchor that it gets, so its steps since the offer are all that
+// differs from it; against the formulas in double.
+TEST(OuterOptimizer, GoesOnFromTheAnchorThatItExpects) {
+  Member member({.lr = 0.7, .momentum = 0.6, .overlaps = true}, 1);
+  double anchor = 1;
+  double velocity = 0;
+  double progress = 0;
+  for (int round = 0; round < 4; ++round) {
+    member.outer->begin_round();
+    const double moved = anchor + progress - 0.5;
+    member.held.values(0)[0] = static_cast<float>(moved);
+    member.outer->offer();
+    const double own = anchor - moved;
+    velocity = 0.6 * velocity + own;
+    anchor -= 0.7 * (own + 0.6 * velocity);
+    EXPECT_NEAR(member.held.values(0)[0], anchor, 1e-5) << round;
+    progress = 0.25 * round;
+    member.held.values(0)[0] += static_cast<float>(progress);
+    member.outer->adopt();
+    EXPECT_NEAR(member.held.values(0)[0], anchor + progress, 1e-5) << round;
+  }
 }
 
 // For an evaluation, the anchor takes the place of the parameters.

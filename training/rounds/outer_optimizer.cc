@@ -34,7 +34,7 @@ void OuterOptimizer::Group::add(const StageState::Updated& parameter, bool overl
   anchor.resize(anchor.size() + count);
   velocity.resize(anchor.size());
   pseudo_gradient.resize(anchor.size());
-  if (overlaps) offered.resize(anchor.size());
+  if (overlaps) expected.resize(anchor.size());
 }
 
 std::span<float> OuterOptimizer::Group::anchor_of(const Part& part) {
@@ -45,8 +45,8 @@ std::span<float> OuterOptimizer::Group::pseudo_gradient_of(const Part& part) {
   return std::span(pseudo_gradient).subspan(part.first, part.count);
 }
 
-std::span<float> OuterOptimizer::Group::offered_of(const Part& part) {
-  return std::span(offered).subspan(part.first, part.count);
+std::span<float> OuterOptimizer::Group::expected_of(const Part& part) {
+  return std::span(expected).subspan(part.first, part.count);
 }
 
 OuterOptimizer::OuterOptimizer(StageState& state,
@@ -89,18 +89,35 @@ void OuterOptimizer::offer() {
   const auto share = static_cast<float>(share_());
   for (Group* const group : groups()) {
     for (const Part& part : group->parts) {
-      const std::span<float> pseudo_gradient = group->pseudo_gradient_of(part);
-      const std::span<const float> values = state_.values(part.parameter.number);
-      if (rule_.overlaps) std::ranges::copy(values, group->offered_of(part).begin());
-      if (!part.parameter.is_counted) {
-        std::ranges::fill(pseudo_gradient, 0.0F);
-        continue;
-      }
-      for (std::size_t i = 0; i < part.count; ++i) {
-        pseudo_gradient[i] = share * (group->anchor[part.first + i] - values[i]);
-      }
+      write_offer(*group, part, share);
+      if (rule_.overlaps && !is_averaged(part.parameter)) continue_alone(*group, part);
     }
   }
+}
+
+void OuterOptimizer::write_offer(Group& group, const Part& part, float share) {
+  const std::span<float> pseudo_gradient = group.pseudo_gradient_of(part);
+  if (!part.parameter.is_counted) {
+    std::ranges::fill(pseudo_gradient, 0.0F);
+    return;
+  }
+  const std::span<const float> anchor = group.anchor_of(part);
+  const std::span<const float> values = state_.values(part.parameter.number);
+  for (std::size_t i = 0; i < part.count; ++i) pseudo_gradient[i] = share * (anchor[i] - values[i]);
+}
+
+void OuterOptimizer::continue_alone(Group& group, const Part& part) {
+  const std::span<const float> anchor = group.anchor_of(part);
+  const std::span<const float> values = state_.values(part.parameter.number);
+  const std::span<float> expected = group.expected_of(part);
+  const auto lr = static_cast<float>(rule_.lr);
+  const auto momentum = static_cast<float>(rule_.momentum);
+  for (std::size_t i = 0; i < part.count; ++i) {
+    const float own = anchor[i] - values[i];
+    const float velocity = momentum * group.velocity[part.first + i] + own;
+    expected[i] = anchor[i] - lr * (own + momentum * velocity);
+  }
+  state_.set_values(part.parameter.number, expected);
 }
 
 std::span<float> OuterOptimizer::pseudo_gradients(ChunkId chunk) {
@@ -127,7 +144,7 @@ void OuterOptimizer::take_over(Group& group, const Part& part) {
   const std::size_t number = part.parameter.number;
   if (!rule_.overlaps || is_averaged(part.parameter)) return state_.set_values(number, anchor);
   const std::span<const float> values = state_.values(number);
-  const std::span<float> merged = group.offered_of(part);  // not needed afterwards
+  const std::span<float> merged = group.expected_of(part);  // not needed afterwards
   for (std::size_t i = 0; i < part.count; ++i) merged[i] = anchor[i] + (values[i] - merged[i]);
   state_.set_values(number, merged);
 }
@@ -153,7 +170,7 @@ void OuterOptimizer::exchange_anchor() {
   before_change_();
   for (Group* const group : groups()) {
     for (const Part& part : group->parts) {
-      const std::span<float> kept = group->offered_of(part);
+      const std::span<float> kept = group->expected_of(part);
       std::ranges::copy(state_.values(part.parameter.number), kept.begin());
       state_.set_values(part.parameter.number, group->anchor_of(part));
       std::ranges::copy(kept, group->anchor_of(part).begin());

@@ -5,16 +5,21 @@
 //   mean     = the sum over all islands
 //   velocity = momentum velocity + mean
 //   anchor   = anchor - rate (mean + momentum velocity)
-//   parameters = anchor + (parameters - parameters at the offer)
 //
-// The last line keeps what an island has trained between its offer and the adoption, and its next
-// pseudo-gradient contains it: over all rounds each step is counted once.
+// Where steps lie between offer and adoption, an island goes on from the anchor that it would get
+// if all others had offered the same as it does (eager updates, arXiv:2502.12996), and keeps what
+// it trains there:
+//
+//   at the offer:    parameters = expected anchor
+//   at the adoption: parameters = anchor + (parameters - expected anchor)
+//
+// Its next pseudo-gradient contains these steps: over all rounds each step is counted once.
 //
 // Of each island the first copy of a parameter contributes, and all others contribute 0, so sums do
 // not depend on how an island divides the model. Statistics such as a running mean are averaged
 // instead, without the steps since the offer: a variance must not become negative. Anchor,
-// velocity, pseudo-gradients and offered parameters lie in host memory, in fp32. Used by the
-// compute thread alone.
+// velocity, pseudo-gradients and expected anchors lie in host memory, in fp32. Used by the compute
+// thread alone.
 #pragma once
 
 #include <cstddef>
@@ -103,14 +108,16 @@ class OuterOptimizer final : public StageRounds {
     std::vector<float> anchor;
     std::vector<float> velocity;
     std::vector<float> pseudo_gradient;
-    std::vector<float> offered;  // parameters at the last offer; empty without overlap
+    std::vector<float> expected;  // anchor, since the last offer; empty without overlap
 
     void add(const StageState::Updated& parameter, bool overlaps);
     [[nodiscard]] std::span<float> anchor_of(const Part& part);
     [[nodiscard]] std::span<float> pseudo_gradient_of(const Part& part);
-    [[nodiscard]] std::span<float> offered_of(const Part& part);
+    [[nodiscard]] std::span<float> expected_of(const Part& part);
   };
 
+  void write_offer(Group& group, const Part& part, float share);
+  void continue_alone(Group& group, const Part& part);
   void update(Group& group, const Part& part);
   // Takes the updated anchor over as parameters.
   void take_over(Group& group, const Part& part);
