@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <map>
+#include <sstream>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -93,6 +94,17 @@ class Rounds : public testing::Test {
     return metric_column(job_.run_dir(run), "loss");
   }
 
+  // Those of the steps that have one.
+  [[nodiscard]] Words eval_losses(const std::string& run) const {
+    Words losses;
+    std::istringstream lines(read_text(job_.run_dir(run) + "/metrics.jsonl"));
+    for (std::string line; std::getline(lines, line);) {
+      const Json row = Json::parse(line);
+      if (row.contains("eval_loss")) losses.push_back(row["eval_loss"].dump());
+    }
+    return losses;
+  }
+
   static Words joined(Words words, const Words& more) {
     words.insert(words.end(), more.begin(), more.end());
     return words;
@@ -181,8 +193,8 @@ TEST_F(Rounds, GoOnWithTheBitsOfAnUnbrokenRunWithOverlap) {
   train("broken", plan, joined({"--stop-after", "16", "--resume"}, evaluated));
   train("broken", plan, joined({"--resume"}, evaluated));
   EXPECT_EQ(losses("broken"), losses("whole"));
-  EXPECT_EQ(metric_column(job_.run_dir("broken"), "eval_loss").back(),
-            metric_column(job_.run_dir("whole"), "eval_loss").back());
+  EXPECT_EQ(eval_losses("broken"), eval_losses("whole"));
+  EXPECT_GE(eval_losses("whole").size(), 2U);
   EXPECT_EQ(hashes("broken", 24), hashes("whole", 24));
   const auto saved = hashes("broken", 11);
   EXPECT_FALSE(saved.empty());
@@ -252,8 +264,8 @@ TEST_F(Rounds, GoOnWithOtherIslandsOrWithout) {
         {"--stop-after", "9"});
   train("run", plan_of("three", {{2, false}, {1, true}, {1, false}}, rounds(3, 4, "int8")),
         {"--stop-after", "15", "--resume", "--allow-changes"});
-  train("run", plan_of("overlap", {{2, false}, {2, false}}, rounds(6, 4, "int4", 3)),
-        {"--stop-after", "16", "--resume", "--allow-changes"});
+  train("run", plan_of("overlap", {{2, false}, {2, false}}, rounds(6, 4, "int4", 1)),
+        {"--stop-after", "17", "--resume", "--allow-changes"});
   train("run", plan_of("without", {{2, false}, {2, false}}, rounds(3, 4, "int4")),
         {"--stop-after", "22", "--resume", "--allow-changes"});
   train("run", {"--stages", "1"}, {"--resume", "--allow-changes"});
