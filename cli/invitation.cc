@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <charconv>
 #include <cstdio>
+#include <filesystem>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -13,8 +15,12 @@
 #include "base/clock.h"
 #include "base/process/stop_signals.h"
 #include "base/system/program_path.h"
+#include "checkpoint/lock/run_lock.h"
 #include "cli/local_machine.h"
 #include "cluster/join/head/admission.h"
+#include "cluster/launch/reachability.h"
+#include "cluster/launch/workers.h"
+#include "cluster/replication/gather.h"
 #include "plan/cluster/joined_shell.h"
 
 namespace motley {
@@ -105,12 +111,26 @@ Machine machine_of(const JoinedMachine& joined, const JoinHead& head) {
   return machine;
 }
 
+Result<void> gather(const TrainingRequest& request, ProgressLine& line, const Log& log) {
+  const std::filesystem::path& program = request.machines.stage_program;
+  const std::filesystem::path run = absolute_normal_path(request.planning.config.run.dir);
+  const Cluster& cluster = request.planning.cluster;
+  std::set<std::string> machines = machine_names(cluster);
+  MOTLEY_ASSIGN(const auto unusable, find_unusable(cluster, machines, program, kResponse_s));
+  for (const auto& [name, problem] : unusable) machines.erase(name);
+  MOTLEY_ASSIGN(RunLock lock, RunLock::acquire(run, log));
+  MOTLEY_ASSIGN(const DistributedCheckpoint found,
+                find_checkpoint(cluster, machines, program, run, {}, lock, line, log));
+  MOTLEY_ASSIGN(const Deliveries missing, missing_in_launcher_folder(found));
+  MOTLEY_ASSIGN([[maybe_unused]] const auto delivered, deliver(found, missing, log));
+  return {};
+}
+
 }  // namespace
 
 std::vector<OptionSpec> invite_options() {
-  return {{"invite", "N", "print a ticket, and start once N machines have joined by `motley join`"},
-          {"listen", "[ADDRESS:]PORT",
-           "with --invite: where to listen (default: everywhere, any port)"},
+  return {{"invite", "N", "print a ticket, start once N machines joined by it (`motley join`)"},
+          {"listen", "PLACE", "with --invite: [ADDRESS:]PORT to listen at (default: any port)"},
           {"valid", "MINUTES", "with --invite: how long machines may join (default: 15)"}};
 }
 
@@ -140,6 +160,14 @@ Result<Invitation> invite_machines(const Arguments& arguments,
   give_address(cluster, joined, *log);
   for (const JoinedMachine& each : joined) cluster.machines.push_back(machine_of(each, *head));
   return Invitation{std::move(head), std::move(cluster)};
+}
+
+void gather_from_joined(const TrainingRequest& request, ProgressLine& line, const Log& log) {
+  const Result<void> gathered = gather(request, line, log);
+  line.clear();
+  if (gathered.ok()) return;
+  log.warn(fmt::format("the newest checkpoint is not complete here: {}: {}", gathered.error().what,
+                       gathered.error().cause));
 }
 
 }  // namespace motley

@@ -3,12 +3,14 @@
 #pragma once
 
 #include <memory>
+#include <vector>
 
 #include "base/log.h"
 #include "base/process/progress_line.h"
 #include "base/result.h"
 #include "cli/arguments.h"
 #include "cluster/join/head/join_head.h"
+#include "cluster/run/training_request.h"
 #include "plan/cluster.h"
 
 namespace motley {
@@ -30,5 +32,9 @@ struct Invitation {
                                                  Cluster cluster,
                                                  ProgressLine& line,
                                                  const Log::Output& output);
+
+// Collects the run's newest checkpoint in the run's folder here: the machines that have joined
+// leave with the run, and their parts with them. Logs a warning if that fails.
+void gather_from_joined(const TrainingRequest& request, ProgressLine& line, const Log& log);
 
 }  // namespace motley

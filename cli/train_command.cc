@@ -96,11 +96,12 @@ Result<TrainingRequest> read_request(const Arguments& arguments, ResolvedConfig&
   }
   const int cuts = static_cast<int>(planning.config.parallel.cuts.size());
   const int devices = planning.stages > 0 ? planning.stages : cuts + 1;
-  MOTLEY_ASSIGN(planning.cluster, read_cluster(arguments, devices));
+  const bool invites = arguments.has("invite");
+  MOTLEY_ASSIGN(planning.cluster, read_cluster(arguments, invites ? 1 : devices));
   MOTLEY_ASSIGN(planning.known_profile, read_profiles(arguments, planning.config.train));
   if (arguments.has("plan")) {
     MOTLEY_ASSIGN(planning.plan, read_named_plan(arguments.value("plan")));
-    if (!arguments.has("cluster")) {
+    if (!arguments.has("cluster") && !invites) {
       planning.cluster = automatic_cluster(planning.plan->rank_count());
     }
     request.replan.mode = ReplanMode::kOff;
@@ -226,6 +227,9 @@ Result<void> train(const Arguments& arguments) {
     request.planning.cluster = invitation.cluster;
   }
   Result<void> done = carry_out(request, resolved, arguments.has("json"), log);
+  if (done.ok() && invitation.head != nullptr && !request.dry_run) {
+    gather_from_joined(request, line, log);
+  }
   // The terminal shows the error last; here it is only logged.
   if (!done.ok()) log.keep(done.error());
   return done;

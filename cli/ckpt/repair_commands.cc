@@ -1,15 +1,10 @@
 // motley ckpt gather | repair: for a checkpoint distributed over several machines' folders.
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <cstdint>
 #include <cstdio>
 #include <filesystem>
-#include <map>
-#include <optional>
-#include <set>
-#include <string>
-#include <utility>
+#include <vector>
 
 #include "base/json.h"
 #include "base/log.h"
@@ -19,143 +14,54 @@
 #include "cli/ckpt/commands.h"
 #include "cli/ckpt/run_parts.h"
 #include "cli/inputs.h"
-#include "cluster/replication/plan_transfers.h"
+#include "cluster/replication/gather.h"
 #include "cluster/replication/repair.h"
-#include "cluster/replication/transfers.h"
 #include "plan/quantity_text.h"
-#include "run_config/config_io.h"
 
 namespace motley {
 namespace {
 
 namespace fs = std::filesystem;
 
-// A run, its responding machines, and their files of the named checkpoint, or of the newest usable
-// one.
-struct FoundShards {
-  Cluster cluster;
-  std::set<std::string> machines;
-  fs::path program;
-  Config config;
-  StoreInventory stores;
-  RestorePoint point;
-};
-
-InventoryRequest request_of(const FoundShards& found,
-                            const fs::path& run,
-                            const RunLock& lock,
-                            ProgressLine& line) {
-  return {.cluster = found.cluster,
-          .machines = found.machines,
-          .run_dir = run,
-          .launch = lock.launch(),
-          .program = found.program,
-          .start_timeout_s = found.config.comm.start_timeout_s,
-          .line = &line};
-}
-
-Result<void> find_shards(
-    FoundShards& found, const NamedRun& named, RunLock& lock, ProgressLine& line, const Log& log) {
-  const fs::path& run = named.run;
-  const QueryStores ask = [&](const StoreQuery& store_query) -> Result<StoreInventory> {
-    MOTLEY_ASSIGN(found.stores,
-                  inventory_stores(request_of(found, run, lock, line), store_query, log));
-    return found.stores;
-  };
-  MOTLEY_ASSIGN(auto point, find_restore_point(run, lock.launch(), ask, log, named.step));
-  if (!point) {
-    const std::string which = named.step ? fmt::format(" of step {}", *named.step) : "";
-    return Error{ErrorCode::kConfig, fmt::format("{} has no checkpoint{}", run.string(), which),
-                 "and neither has a machine of the cluster file",
-                 "check the path and the cluster file"};
-  }
-  found.point = *std::move(point);
-  MOTLEY_ASSIGN(found.config,
-                saved_config_from_json(found.point.step_metadata.manifest.config, run.string()));
-  return lock.advance_past(found.stores.last_launch(), log);
-}
-
-// The files to deliver to each folder; the checkpoint's metadata is always delivered.
-using Deliveries = std::map<StoreId, std::set<std::string>>;
-using Choose = Result<Deliveries> (*)(const FoundShards& found,
-                                      const InventoryRequest& request,
-                                      const Log& log);
-
-// The total size of the delivered tensor files.
-std::uint64_t bytes_of(const Deliveries& deliveries, const Manifest& manifest) {
-  std::uint64_t bytes = 0;
-  for (const auto& [store, names] : deliveries) {
-    for (const WrittenFile& file : manifest.files)
-      bytes += names.contains(file.name) ? file.bytes : 0;
-  }
-  return bytes;
-}
-
-// One line per folder.
-void log_deliveries(const Deliveries& deliveries, const FoundShards& found, const Log& log) {
-  for (const auto& [id, files] : deliveries) {
-    const MachineStore& store = found.stores.by_id.at(id);
-    const std::uint64_t bytes = bytes_of({{id, files}}, found.point.step_metadata.manifest);
-    const std::string what = files.empty() ? "its manifest"
-                                           : fmt::format("{} ({})", fmt::join(files, ", "),
-                                                         bytes_text(static_cast<double>(bytes)));
-    log.info(fmt::format("{}, {}, gets {}", store.machines.front(),
-                         store.contents.location.dir.string(), what));
-  }
-}
+using Choose = Result<Deliveries> (*)(const DistributedCheckpoint& found, const Log& log);
 
 Result<void> mend(const Arguments& arguments, Choose choose) {
   ProgressLine line("querying the machines");
   const Log log("", arguments.has("json") ? LogLevel::kWarn : LogLevel::kInfo, line.log_output());
   MOTLEY_ASSIGN(const NamedRun named, named_run(arguments.operand(0)));
-  FoundShards found;
-  MOTLEY_ASSIGN(found.cluster, read_cluster(arguments, 1));
-  MOTLEY_ASSIGN(found.program, stage_program());
+  MOTLEY_ASSIGN(const Cluster cluster, read_cluster(arguments, 1));
+  MOTLEY_ASSIGN(const fs::path program, stage_program());
   MOTLEY_ASSIGN(RunLock lock, RunLock::acquire(named.run, log));
-  MOTLEY_ASSIGN(found.machines, answering_machines(found.cluster, found.program, log));
+  MOTLEY_ASSIGN(const auto machines, answering_machines(cluster, program, log));
   line.say("searching all machines for parts of the checkpoint");
-  MOTLEY_TRY(find_shards(found, named, lock, line, log));
+  MOTLEY_ASSIGN(
+      const DistributedCheckpoint found,
+      find_checkpoint(cluster, machines, program, named.run, named.step, lock, line, log));
   const std::int64_t step = found.point.step_metadata.step();
-  const InventoryRequest request = request_of(found, named.run, lock, line);
-  MOTLEY_ASSIGN(const Deliveries deliveries, choose(found, request, log));
-  log_deliveries(deliveries, found, log);
-  std::size_t count = 0;
-  for (const auto& [store, names] : deliveries) count += names.size();
-  const std::uint64_t bytes = bytes_of(deliveries, found.point.step_metadata.manifest);
-  MOTLEY_ASSIGN(const auto views, transfer_files(plan_deliveries(found.point, deliveries,
-                                                                 found.stores, found.cluster),
-                                                 request, found.stores, found.config, log));
+  MOTLEY_ASSIGN(const Deliveries deliveries, choose(found, log));
+  MOTLEY_ASSIGN(const DeliveredFiles delivered, deliver(found, deliveries, log));
   line.clear();
   const fs::path folder = checkpoint_folder(named.run, step);
   if (arguments.has("json")) {
-    fmt::print(
-        "{}\n",
-        Json{{"folder", folder.string()}, {"step", step}, {"files", count}, {"bytes", bytes}}.dump(
-            2));
+    fmt::print("{}\n", Json{{"folder", folder.string()},
+                            {"step", step},
+                            {"files", delivered.count},
+                            {"bytes", delivered.bytes}}
+                           .dump(2));
   } else {
-    fmt::print("{}: step {}, {} file{} copied, {}\n", folder.string(), step, count,
-               count == 1 ? "" : "s", bytes_text(static_cast<double>(bytes)));
+    fmt::print("{}: step {}, {} file{} copied, {}\n", folder.string(), step, delivered.count,
+               delivered.count == 1 ? "" : "s", bytes_text(static_cast<double>(delivered.bytes)));
   }
   return {};
 }
 
-Result<Deliveries> choose_to_gather(const FoundShards& found,
-                                    const InventoryRequest& /*request*/,
-                                    const Log& /*log*/) {
-  auto files = missing_here(found.point);
-  if (!files.empty() && found.stores.by_id.at(StoreId()).machines.empty()) {
-    return Error{ErrorCode::kConfig, "this machine is not in the cluster file",
-                 "the others cannot send it the missing files",
-                 "add an entry with this machine's address"};
-  }
-  return files;
+Result<Deliveries> choose_to_gather(const DistributedCheckpoint& found, const Log& /*log*/) {
+  return missing_in_launcher_folder(found);
 }
 
-Result<Deliveries> choose_to_repair(const FoundShards& found,
-                                    const InventoryRequest& request,
-                                    const Log& log) {
+Result<Deliveries> choose_to_repair(const DistributedCheckpoint& found, const Log& log) {
   MOTLEY_ASSIGN(const StoreInventory inventory,
-                inventory_stores(request, {{}, found.point.step_metadata.step()}, log));
+                inventory_stores(request_of(found), {{}, found.point.step_metadata.step()}, log));
   Deliveries deliveries =
       missing_copies(found.point, found.stores, found.cluster, found.config.checkpoint.copies);
   for (const StoreId& store : without_metadata(found.point, inventory))

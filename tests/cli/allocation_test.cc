@@ -1,5 +1,5 @@
 // The machines of schedulers: lists of hosts, and what their environments describe.
-#include "cli/allocation/allocation.h"
+#include "cli/init/allocation.h"
 
 #include <unistd.h>
 
@@ -14,7 +14,7 @@
 
 #include <rapidcheck/gtest.h>
 
-#include "cli/allocation/host_list.h"
+#include "cli/init/host_list.h"
 
 namespace motley {
 namespace {

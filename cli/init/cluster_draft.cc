@@ -1,4 +1,4 @@
-#include "cli/cluster_draft.h"
+#include "cli/init/cluster_draft.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -1,4 +1,4 @@
-#include "cli/allocation/allocation.h"
+#include "cli/init/allocation.h"
 
 #include <fmt/format.h>
 
@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "base/system/files.h"
-#include "cli/allocation/host_list.h"
+#include "cli/init/host_list.h"
 
 namespace motley {
 namespace {

@@ -10,9 +10,9 @@
 
 #include "base/system/files.h"
 #include "base/toml.h"
-#include "cli/allocation/allocation.h"
-#include "cli/cluster_draft.h"
 #include "cli/command.h"
+#include "cli/init/allocation.h"
+#include "cli/init/cluster_draft.h"
 #include "cli/inputs.h"
 #include "cli/local_machine.h"
 #include "cli/output_file.h"

@@ -1,4 +1,4 @@
-#include "cli/allocation/host_list.h"
+#include "cli/init/host_list.h"
 
 #include <fmt/format.h>
 
