@@ -144,7 +144,7 @@ Result<Invitation> invite_machines(const Arguments& arguments,
   if (!arguments.has("cluster") && !cluster.machines.empty()) {
     cluster.machines.front().name = name_in_cluster(local_machine().name);
   }
-  options.own_name = cluster.machines.empty() ? "" : cluster.machines.front().name;
+  options.taken_names = machine_names(cluster);
   MOTLEY_ASSIGN(auto head, JoinHead::open(options));
   std::FILE* const out = arguments.has("json") ? stderr : stdout;
   fmt::print(out,

@@ -8,6 +8,7 @@
 #include "base/json.h"
 #include "base/json/json_table.h"
 #include "cluster/join/join_frame.h"
+#include "cluster/join/ticket.h"
 
 namespace motley {
 namespace {
@@ -23,6 +24,12 @@ constexpr auto kAbsolutePath = [](const JsonFields& fields) -> Result<std::strin
   return fields.bad("it is not an absolute path");
 };
 
+constexpr auto kNumericAddress = [](const JsonFields& fields) -> Result<std::string> {
+  MOTLEY_ASSIGN(std::string address, fields.text());
+  if (is_numeric_address(address)) return address;
+  return fields.bad("it is not a numeric address");
+};
+
 constexpr auto kHash = [](const JsonFields& fields) -> Result<std::string> {
   MOTLEY_ASSIGN(std::string hash, fields.text());
   const bool is_hash =
@@ -35,7 +42,8 @@ constexpr auto table_of(const JoinHello*) {
       json::header("motley-join", 1), json::required("name", &JoinHello::name, json::text()),
       json::required("proof", &JoinHello::proof, json::text()),
       json::required("files", &JoinHello::files, json::scalar(kAbsolutePath)),
-      json::required("runs", &JoinHello::runs, json::scalar(kAbsolutePath)));
+      json::required("runs", &JoinHello::runs, json::scalar(kAbsolutePath)),
+      json::required("address", &JoinHello::address, json::scalar(kNumericAddress)));
 }
 
 constexpr auto table_of(const JoinWelcome*) {

@@ -20,6 +20,9 @@ struct JoinHello {
   std::string proof;  // ticket_proof() in hexadecimal digits
   std::string files;  // absolute folder for files that the head sends
   std::string runs;   // absolute folder for its parts of runs
+  // Numeric, its own end of the connection. The head sees another one if a router in between
+  // translates addresses.
+  std::string address;
 
   friend bool operator==(const JoinHello&, const JoinHello&) = default;
 };

@@ -43,12 +43,6 @@ std::optional<T> whole_number(std::string_view text) {
   return value;
 }
 
-bool is_numeric_address(const std::string& text) {
-  std::array<unsigned char, sizeof(in6_addr)> bytes{};
-  return ::inet_pton(AF_INET, text.c_str(), bytes.data()) == 1 ||
-         ::inet_pton(AF_INET6, text.c_str(), bytes.data()) == 1;
-}
-
 Result<std::vector<std::string>> parse_addresses(std::string_view text) {
   std::vector<std::string> addresses;
   std::string rest = std::string(text) + ',';
@@ -67,6 +61,13 @@ bool is_space(char c) {
 }
 
 }  // namespace
+
+bool is_numeric_address(const std::string& text) {
+  std::array<unsigned char, sizeof(in6_addr)> bytes{};
+  if (text.find('\0') != std::string::npos) return false;
+  return ::inet_pton(AF_INET, text.c_str(), bytes.data()) == 1 ||
+         ::inet_pton(AF_INET6, text.c_str(), bytes.data()) == 1;
+}
 
 std::string ticket_text(const Ticket& ticket) {
   return fmt::format("{}{}@{}/{}/{}/{}", kScheme, ticket.port, fmt::join(ticket.addresses, ","),

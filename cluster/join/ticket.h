@@ -27,6 +27,9 @@ struct Ticket {
   friend bool operator==(const Ticket&, const Ticket&) = default;
 };
 
+// Of IPv4 or IPv6, without a zone.
+[[nodiscard]] bool is_numeric_address(const std::string& text);
+
 [[nodiscard]] std::string ticket_text(const Ticket& ticket);
 
 // Surrounding white space is ignored. kUsage, which names the invalid part and quotes

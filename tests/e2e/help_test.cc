@@ -1,6 +1,7 @@
 // Guidance for new users: help, suggestions, and messages that quote the user's input.
 #include <array>
 #include <cstdio>
+#include <sstream>
 
 #include <gmock/gmock.h>
 
@@ -24,11 +25,18 @@ TEST(Help, ExplainsACommandHoweverItIsAskedFor) {
 }
 
 // They differ only in the machines.
-TEST(Help, LaunchTakesWhatTrainTakes) {
+TEST(Help, LaunchTakesWhatTrainTakesAndInvites) {
   const auto options = [](const char* command) {
     const std::string text = motley({"help", command}).out;
-    return text.substr(text.find("\nOptions\n"));
+    std::istringstream lines(text.substr(text.find("\nOptions\n")));
+    std::string kept;
+    for (std::string line; std::getline(lines, line);) {
+      if (line.find("--invite") == std::string::npos) kept += line + "\n";
+    }
+    return kept;
   };
+  EXPECT_THAT(motley({"help", "launch"}).out,
+              AllOf(HasSubstr("--invite N"), HasSubstr("--listen"), HasSubstr("--valid")));
   EXPECT_THAT(options("train"), HasSubstr("--stages N"));
   EXPECT_EQ(options("launch"), options("train"));
 }

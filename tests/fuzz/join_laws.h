@@ -88,7 +88,8 @@ inline std::string right_join_messages() {
   const std::string hash(64, 'b');
   std::string bytes;
   for (const JoinFrame& frame : std::initializer_list<JoinFrame>{
-           {JoinKind::kHello, 0, join_text(JoinHello{"box", hash, "/h/files", "/h/runs"})},
+           {JoinKind::kHello, 0,
+            join_text(JoinHello{"box", hash, "/h/files", "/h/runs", "10.0.0.2"})},
            {JoinKind::kWelcome, 0, join_text(JoinWelcome{"box", 900})},
            {JoinKind::kRefusal, 0, join_text(JoinRefusal{"expired", "ask"})},
            {JoinKind::kStart, 1, join_text(JoinWords{{"work", "motley-stage", "2"}})},

@@ -20,6 +20,7 @@
 #include "tests/fuzz/event_laws.h"
 #include "tests/fuzz/file_laws.h"
 #include "tests/fuzz/frames.h"
+#include "tests/fuzz/join_laws.h"
 #include "tests/fuzz/kept_profile_laws.h"
 #include "tests/fuzz/metrics_laws.h"
 #include "tests/fuzz/package_laws.h"

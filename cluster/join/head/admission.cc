@@ -18,11 +18,14 @@ Error refused(const std::string& cause) {
 
 }  // namespace
 
-Admission::Admission(std::string secret, int places, double expires_unix_s, std::string taken_name)
+Admission::Admission(std::string secret,
+                     int places,
+                     double expires_unix_s,
+                     std::set<std::string> taken_names)
     : secret_(std::move(secret)),
       places_(places),
       expires_unix_s_(expires_unix_s),
-      taken_name_(std::move(taken_name)) {}
+      taken_names_(std::move(taken_names)) {}
 
 Admission::~Admission() {
   wipe(secret_);
@@ -53,7 +56,7 @@ Result<std::string> Admission::admit(const ProofContext& context,
 
 std::string Admission::unique_name(const std::string& wanted) const {
   const auto is_taken = [&](const std::string& name) {
-    return name == taken_name_ ||
+    return taken_names_.contains(name) ||
            std::ranges::any_of(names_, [&](const auto& known) { return known.second == name; });
   };
   std::string name = wanted;

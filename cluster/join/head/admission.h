@@ -5,6 +5,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 
@@ -18,8 +19,11 @@ inline constexpr std::size_t kJoinNameBytesMax = 63;
 
 class Admission {
  public:
-  // `taken_name` is the head's own name in the cluster.
-  Admission(std::string secret, int places, double expires_unix_s, std::string taken_name);
+  // `taken_names`: those of the cluster's other machines.
+  Admission(std::string secret,
+            int places,
+            double expires_unix_s,
+            std::set<std::string> taken_names);
   ~Admission();
   Admission(const Admission&) = delete;
   Admission& operator=(const Admission&) = delete;
@@ -40,7 +44,7 @@ class Admission {
   std::string secret_;  // empty once the places are taken
   int places_;
   double expires_unix_s_;
-  std::string taken_name_;
+  std::set<std::string> taken_names_;
   std::map<std::string, std::string> names_;  // by fingerprint
 };
 

@@ -45,7 +45,7 @@ class JoinHead::Impl {
         admission_(ticket_.secret,
                    options_.places,
                    static_cast<double>(ticket_.expires_unix_s),
-                   options_.own_name),
+                   options_.taken_names),
         wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
     const BlockedSignals blocked;
     thread_ = std::jthread([this](const std::stop_token& stop) { run(stop); });
@@ -129,7 +129,8 @@ void JoinHead::Impl::greet(ArrivedMachine arrival) {
     if (refusal_said_at_s_.size() > kAddressesMax) refusal_said_at_s_.clear();
     return door_.refuse(std::move(arrival), name.error());
   }
-  note({*name, address, arrival.addresses.here, arrival.hello.files, arrival.hello.runs});
+  note({*name, arrival.hello.address, address, arrival.addresses.here, arrival.hello.files,
+        arrival.hello.runs});
   auto& link = links_[*name];
   if (link) link->lose(fmt::format("{}: the connection was lost", *name));
   link =
@@ -140,12 +141,18 @@ void JoinHead::Impl::note(const JoinedMachine& machine) {
   const std::lock_guard lock(mutex_);
   const auto known = std::ranges::find(machines_, machine.name, &JoinedMachine::name);
   if (known != machines_.end()) {
-    options_.say(fmt::format("{} is back, from {}", machine.name, machine.address));
+    options_.say(fmt::format("{} is back, from {}", machine.name, machine.seen_address));
     return;
   }
   machines_.push_back(machine);
-  options_.say(fmt::format("{} has joined from {} ({} of {})", machine.name, machine.address,
+  options_.say(fmt::format("{} has joined from {} ({} of {})", machine.name, machine.seen_address,
                            machines_.size(), options_.places));
+  if (machine.address != machine.seen_address) {
+    options_.say(fmt::format(
+        "{} has the address {} behind a router: the other machines cannot connect to it, so it "
+        "connects to them",
+        machine.name, machine.address));
+  }
 }
 
 void JoinHead::Impl::accept_clients() {

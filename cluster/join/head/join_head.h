@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -21,7 +22,7 @@ struct InviteOptions {
   std::string listen_address;          // numeric; "" = all of this machine
   std::uint16_t listen_port = 0;       // 0 = a free one
   std::vector<std::string> addresses;  // in the ticket; not empty
-  std::string own_name;                // the head's, in the cluster
+  std::set<std::string> taken_names;   // of the cluster's other machines
   // Called by the head's thread with lines for people, such as "box has joined". Must not wait.
   std::function<void(const std::string& line)> say;
 };
@@ -29,7 +30,8 @@ struct InviteOptions {
 // A machine that was admitted; it may be absent for a while.
 struct JoinedMachine {
   std::string name;
-  std::string address;       // from which the head sees it
+  std::string address;       // its own end of the connection
+  std::string seen_address;  // from which the head sees it: another one behind a router
   std::string head_address;  // at which it reached the head
   std::string files;         // its folder for files that are sent
   std::string runs;          // its folder for its parts of runs

@@ -69,6 +69,7 @@ Result<Joined> join_at(const std::string& address,
                        StopSignals& signals) {
   const Ticket& ticket = options.ticket;
   MOTLEY_ASSIGN(OwnedFd socket, connect_to(address, ticket.port, kConnect_s));
+  const std::string own_address = addresses_of(socket).here;
   Joined joined;
   joined.link = std::make_unique<TlsLink>(std::move(socket), identity, TlsLink::Role::kMachine);
   TlsLink& link = *joined.link;
@@ -79,7 +80,7 @@ Result<Joined> join_at(const std::string& address,
   const ProofContext context{link.exported(), ticket.fingerprint, identity.fingerprint()};
   link.send(JoinKind::kHello, 0,
             join_text(JoinHello{options.name, to_hex(ticket_proof(ticket.secret, context)),
-                                home.files().string(), home.runs().string()}));
+                                home.files().string(), home.runs().string(), own_address}));
   MOTLEY_TRY(wait_for(link, signals, [&]() -> Result<bool> {
     MOTLEY_ASSIGN(const std::optional<JoinFrame> frame, link.next());
     if (!frame) return false;

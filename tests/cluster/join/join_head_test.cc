@@ -124,7 +124,7 @@ class JoinHeadTest : public testing::Test {
                                 .valid_s = valid_s,
                                 .listen_address = "127.0.0.1",
                                 .addresses = {"127.0.0.1"},
-                                .own_name = "desk",
+                                .taken_names = {"desk"},
                                 .say = [this](const std::string& line) {
                                   const std::lock_guard lock(mutex_);
                                   said_ += line + "\n";

@@ -101,7 +101,7 @@ struct AdmissionTest : testing::Test {
     return admission_.admit(context(machine), ticket_proof(secret, context(machine)), name, at_s);
   }
 
-  Admission admission_{"the secret", 2, kNow_s + 900, "desk"};
+  Admission admission_{"the secret", 2, kNow_s + 900, {"desk", "attic"}};
 };
 
 TEST_F(AdmissionTest, GivesEachMachineAPlaceAndAName) {
@@ -110,8 +110,9 @@ TEST_F(AdmissionTest, GivesEachMachineAPlaceAndAName) {
   EXPECT_EQ(admission_.places_left(), 0);
 }
 
-TEST_F(AdmissionTest, AvoidsTheNameOfTheHead) {
+TEST_F(AdmissionTest, AvoidsTheNamesOfOtherMachines) {
   EXPECT_EQ(*admit("k1", "the secret", kNow_s, "desk"), "desk-2");
+  EXPECT_EQ(*admit("k2", "the secret", kNow_s, "attic"), "attic-2");
 }
 
 TEST_F(AdmissionTest, RefusesAWrongSecretAndKeepsThePlace) {
