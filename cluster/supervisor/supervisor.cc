@@ -124,6 +124,7 @@ class Supervisor {
   // Restarts with a better plan that the launch before, which ended with this step, has found.
   Result<void> move(const BetterPlan& better, std::int64_t step, TrainingRequest& request) {
     requests_.note_move(better);
+    failed_at_s_.reset();
     request = next_request(requests_.absences.left_out());
     request.planning.plan = better.plan;
     MOTLEY_ASSIGN(const bool has_moved, begin_after(step, request));
@@ -135,6 +136,7 @@ class Supervisor {
                        std::int64_t step,
                        TrainingRequest& request) {
     const std::vector<std::string> without = requests_.left_out_except(returning);
+    failed_at_s_.reset();
     request = next_request(without);
     MOTLEY_ASSIGN(const bool has_moved, begin_after(step, request));
     if (has_moved) requests_.absences.set(without, now_s(), policy_);
@@ -145,7 +147,6 @@ class Supervisor {
   // and another one begins instead.
   Result<bool> begin_after(std::int64_t step, TrainingRequest& request) {
     last_step_ = step;
-    failed_at_s_.reset();
     Result<void> begun = begin(request);
     if (begun.ok()) return true;
     Error error = with_resume_hint(std::move(begun).error());

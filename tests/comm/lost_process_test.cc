@@ -5,10 +5,12 @@
 #include <unistd.h>
 
 #include <array>
+#include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <memory>
 #include <string>
+#include <thread>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -72,6 +74,8 @@ class PeerProcess {
 
   void freeze() { ::kill(pid_, SIGSTOP); }
 
+  void wake() { ::kill(pid_, SIGCONT); }
+
   void kill() {
     if (pid_ <= 0) return;
     ::kill(pid_, SIGKILL);
@@ -91,8 +95,14 @@ class PeerProcess {
 
 class LostProcess : public testing::TestWithParam<std::string> {
  protected:
+  LostProcess() : LostProcess(4) {}
+
+  explicit LostProcess(double patience_s) : patience_s_(patience_s) {}
+
   void SetUp() override {
-    auto transport = make_transport(options_for(GetParam(), Rank{0}, 2));
+    TransportOptions options = options_for(GetParam(), Rank{0}, 2);
+    options.patience_s = patience_s_;
+    auto transport = make_transport(options);
     ASSERT_TRUE(transport.ok()) << describe(transport.error());
     transport_ = std::move(transport).value();
     const std::string peer_address = peer_.read_line();
@@ -112,8 +122,14 @@ class LostProcess : public testing::TestWithParam<std::string> {
     EXPECT_EQ(answer->payload_bytes(), 1000U);
   }
 
+  const double patience_s_;
   PeerProcess peer_{GetParam()};
   std::unique_ptr<Transport> transport_;
+};
+
+class SleepingProcess : public LostProcess {
+ protected:
+  SleepingProcess() : LostProcess(60) {}
 };
 
 TEST_P(LostProcess, EndsTheWaitsForAKilledPeer) {
@@ -160,6 +176,21 @@ TEST_P(LostProcess, EndsASendThatItNoLongerTakesWhenItIsFrozen) {
   ASSERT_FALSE(outcome.ok());
   EXPECT_THAT(outcome.error().what, HasSubstr("rank 1 was lost"));
 }
+
+// As behind a closed lid.
+TEST_P(SleepingProcess, ContinuesWhereItStopped) {
+  constexpr std::chrono::seconds kLongerThanTheOtherPatience(6);
+  exchange();
+  peer_.freeze();
+  std::this_thread::sleep_for(kLongerThanTheOtherPatience);
+  peer_.wake();
+  exchange();
+}
+
+INSTANTIATE_TEST_SUITE_P(Kinds,
+                         SleepingProcess,
+                         testing::ValuesIn(network_transport_kinds()),
+                         [](const auto& kind) { return kind.param; });
 
 INSTANTIATE_TEST_SUITE_P(Kinds,
                          LostProcess,
