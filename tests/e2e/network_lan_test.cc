@@ -26,11 +26,12 @@ TEST_P(NetworkBattery, Holds) {
   EXPECT_EQ(status, 0);
 }
 
-// The launcher loses its network, a machine fails, a firewall blocks, a path between two machines
-// is dead.
-INSTANTIATE_TEST_SUITE_P(,
-                         NetworkBattery,
-                         testing::Values("outage-15", "dies", "firewall-in reject", "apart"));
+// A machine naps or loses its link, the launcher loses its network, a machine fails or is
+// restarted, a firewall blocks, a path between two machines is dead.
+INSTANTIATE_TEST_SUITE_P(
+    ,
+    NetworkBattery,
+    testing::Values("nap-5 cut-15", "outage-15", "dies", "reboot", "firewall-in reject", "apart"));
 
 }  // namespace
 }  // namespace motley::test
