@@ -6,7 +6,6 @@
 #include <utility>
 #include <vector>
 
-#include "base/system/end_request.h"
 #include "base/wire_sizes.h"
 #include "models/device/compute_device.h"
 #include "partitioner/search/planner.h"
@@ -16,6 +15,7 @@
 #include "plan/device_kinds.h"
 #include "worker/group/join_ranks.h"
 #include "worker/replication/file_copies.h"
+#include "worker/train/end_request.h"
 #include "worker/train/train_step.h"
 
 namespace motley {

@@ -1,5 +1,5 @@
 // SIGTERM as a request to leave.
-#include "base/system/end_request.h"
+#include "worker/train/end_request.h"
 
 #include <signal.h>
 #include <sys/wait.h>

@@ -1,4 +1,4 @@
-#include "base/system/end_request.h"
+#include "worker/train/end_request.h"
 
 #include <fcntl.h>
 #include <poll.h>
