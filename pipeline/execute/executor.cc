@@ -190,7 +190,7 @@ Result<void> Executor::adopt(const Action& action) {
   const double start_s = now_s();
   MOTLEY_ASSIGN(const GradientReducer::Span span, round_sync_->adopt());
   times_.end_part(action, now_s() - start_s);
-  times_.add_span("sum", action, span.start_s, span.end_s);
+  if (span.end_s > 0) times_.add_span("sum", action, span.start_s, span.end_s);
   return {};
 }
 

@@ -59,12 +59,14 @@ Result<GradientReducer::Span> RoundSync::wait(GradientReducer& reducer) {
 
 Result<void> RoundSync::offer(std::int64_t step) {
   step_ = step;
+  is_offered_ = true;
   if (step_ <= start_steps_) return {};
   rounds_.offer();
   return begin(*reducer_);
 }
 
 Result<GradientReducer::Span> RoundSync::adopt() {
+  if (!std::exchange(is_offered_, false)) return GradientReducer::Span{};
   if (step_ <= start_steps_) return adopt_start();
   MOTLEY_ASSIGN(const GradientReducer::Span span, wait(*reducer_));
   rounds_.adopt();

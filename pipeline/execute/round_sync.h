@@ -35,8 +35,10 @@ class RoundSync {
 
   // O: begins the all-reduces, in the same order on all ranks.
   [[nodiscard]] Result<void> offer(std::int64_t step);
-  // A: waits for those of the last offer and updates the parameters. Returns when the first began
-  // and the last ended; errors as GradientReducer::wait.
+  // A: waits for those of the last offer and updates the parameters. Without an offer, as after a
+  // resume between the steps of both under another plan, nothing changes: what islands have trained
+  // belongs to their next offer. Returns when the first began and the last ended, zeros if there
+  // was none; errors as GradientReducer::wait.
   [[nodiscard]] Result<GradientReducer::Span> adopt();
 
   // Adds the error-feedback residuals of this rank to the pseudo-gradients, or sets them from
@@ -70,6 +72,7 @@ class RoundSync {
   std::unique_ptr<GradientReducer> reducer_;
   std::unique_ptr<GradientReducer> exact_;  // of the state of a start island, if there is one
   std::int64_t step_ = 0;                   // of the last offer
+  bool is_offered_ = false;                 // since the last adoption
   std::vector<Group> groups_;  // that include this rank, in the order of their all-reduces
 };
 
