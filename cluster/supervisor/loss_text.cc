@@ -34,7 +34,7 @@ std::string loss_text(const Error& error,
     return text + fmt::format("; {} {} not answer{}. The run waits and continues when {}",
                               fmt::join(decision.silent, ", "), is_one ? "does" : "do",
                               is_one ? "" : "; this machine's own network may be down",
-                              is_one ? "it answers" : "they answer");
+                              is_one ? "it does" : "they do");
   }
   if (!decision.silent.empty()) text += "; " + left_out_text(decision.silent);
   if (!decision.excluded.empty()) text += excluded_text(decision.excluded, failed_attempt);
