@@ -147,6 +147,26 @@ TEST_F(Join, OfAMachineThatIsKilledEndsLikeAnyLostMachineAndItMayComeBack) {
   EXPECT_EQ(again->wait().status, 0);
 }
 
+TEST_F(Join, OfAMachineThatLeavesByCtrlCEndsWithASavedStep) {
+  const auto head = launch(2, {"--set", "train.steps=400", "--set", "checkpoint.every=1000",
+                               "--set", "checkpoint.copies=1", "--set", "run.restarts=3"});
+  const std::string ticket = ticket_of(*head);
+  const auto box = join("box", ticket);
+  const auto lap = join("lap", ticket);
+  const std::string metrics = job_.run_dir("run") + "/metrics.jsonl";
+  ASSERT_TRUE(eventually([&] {
+    return std::filesystem::exists(metrics) && read_text(metrics).find('\n') != std::string::npos;
+  })) << head->reported();
+  ::kill(box->pid(), SIGINT);
+  const Outcome left = box->wait();
+  EXPECT_EQ(left.status, 130) << left.err;
+  EXPECT_THAT(left.err, HasSubstr("the run saves its current step first"));
+  const Outcome launched = head->wait();
+  ASSERT_EQ(launched.status, 0) << launched.err;
+  EXPECT_THAT(launched.err, AllOf(HasSubstr("box left, after step "), Not(HasSubstr("repeated"))));
+  EXPECT_EQ(lap->wait().status, 0);
+}
+
 TEST(JoinCommand, RefusesATextThatIsNoTicket) {
   const Outcome outcome = motley({"join", "motley1:40123@10.0.0.1/1765"});
   EXPECT_EQ(outcome.status, 2);

@@ -15,6 +15,8 @@ namespace {
 
 constexpr double kSessionTick_s = 0.25;
 constexpr double kLeaveMax_s = 1;
+// For a saved step; longer than a worker itself waits (worker/train/end_request.h).
+constexpr double kSavedStepMax_s = 65;
 // The workers of a machine end by themselves when their input has ended.
 constexpr double kGrace_s = 0.5;
 constexpr double kKillWait_s = 2;
@@ -57,8 +59,12 @@ Result<void> JoinSession::serve(StopSignals& signals) {
     polled.watch(link_->fd(), link_->events(), [] {});
     polled.wait(is_busy ? 0 : kSessionTick_s);
     if (const auto stop = signals.take()) {
+      if (leaves_by_) leave_deadline_ = Deadline::after_s(0);
+      if (!leaves_by_) begin_to_leave(*stop);
+    }
+    if (is_to_leave_now()) {
       leave();
-      return *stop;
+      return *leaves_by_;
     }
     const Result<void> advanced = advance();
     if (has_ended_) return {};
@@ -113,6 +119,7 @@ Result<void> JoinSession::start(const JoinFrame& frame) {
   last_channel_ = frame.channel;
   MOTLEY_ASSIGN(const JoinWords request, read_join_text<JoinWords>(frame.content));
   JoinedOrder order = joined_order(request.words, programs_);
+  if (leaves_by_) order = {{}, {.status = 255, .problem = "the machine leaves the run"}};
   if (commands_.size() >= kCommandsMax) {
     order = {{}, {.status = 255, .problem = "too many commands at once"}};
   }
@@ -175,6 +182,19 @@ void JoinSession::end_transfer(std::uint32_t channel, const Result<void>& outcom
   }
   link_->send(JoinKind::kExit, channel, join_text(exit));
   transfers_.erase(channel);
+}
+
+void JoinSession::begin_to_leave(const Error& stop) {
+  leaves_by_ = stop;
+  leave_deadline_ = Deadline::after_s(kSavedStepMax_s);
+  for (const auto& [channel, command] : commands_) command->ask_to_end();
+  if (commands_.empty()) return;
+  say_(fmt::format("{}: the run saves its current step first; a second signal leaves at once",
+                   stop.what));
+}
+
+bool JoinSession::is_to_leave_now() const {
+  return leaves_by_ && (commands_.empty() || leave_deadline_.passed());
 }
 
 void JoinSession::leave() {

@@ -8,8 +8,10 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 
+#include "base/clock.h"
 #include "base/process/stop_signals.h"
 #include "base/result.h"
 #include "cluster/join/machine/file_receiver.h"
@@ -30,8 +32,10 @@ class JoinSession {
   JoinSession(const JoinSession&) = delete;
   JoinSession& operator=(const JoinSession&) = delete;
 
-  // Returns once the head has ended the session. Errors: kInterrupted or kTerminated, after the
-  // head was told; kPeer if the connection was lost or the head violates the protocol.
+  // Returns once the head has ended the session. The first stop signal asks all commands to end, so
+  // that a training saves the current step; once they have ended, or at the second signal, the
+  // session ends with kInterrupted or kTerminated, after the head was told. Other errors: kPeer if
+  // the connection was lost or the head violates the protocol.
   [[nodiscard]] Result<void> serve(StopSignals& signals);
 
  private:
@@ -46,6 +50,8 @@ class JoinSession {
   void take_file_message(const JoinFrame& frame);
   void continue_transfer(std::uint32_t channel);
   void end_transfer(std::uint32_t channel, const Result<void>& outcome);
+  void begin_to_leave(const Error& stop);
+  [[nodiscard]] bool is_to_leave_now() const;
   void leave();
   void end_commands();
 
@@ -56,7 +62,9 @@ class JoinSession {
   std::map<std::uint32_t, std::unique_ptr<JoinedCommand>> commands_;
   std::map<std::uint32_t, std::unique_ptr<Transfer>> transfers_;
   std::uint32_t last_channel_ = 0;
-  bool has_ended_ = false;  // by the head
+  bool has_ended_ = false;                          // by the head
+  std::optional<Error> leaves_by_;                  // the first stop signal
+  Deadline leave_deadline_ = Deadline::after_s(0);  // meaningful with leaves_by_
 };
 
 }  // namespace motley

@@ -1,6 +1,7 @@
 #include "cluster/join/machine/joined_command.h"
 
 #include <fmt/format.h>
+#include <signal.h>
 #include <unistd.h>
 
 #include <array>
@@ -63,6 +64,10 @@ void JoinedCommand::watch(PollSet& polled) {
   errors_.watch(polled);
   // Ends the rest of its group, so that its streams end too.
   if (!exit_) polled.watch(process_.exit_fd(), POLLIN, [this] { exit_ = process_.reap(); });
+}
+
+void JoinedCommand::ask_to_end() {
+  if (!exit_) ::kill(process_.pid(), SIGTERM);
 }
 
 Result<void> JoinedCommand::take(const JoinFrame& frame) {

@@ -39,6 +39,9 @@ class JoinedCommand {
   // Ends the standard input, after which Motley's programs end by themselves.
   void stop() { input_.end(); }
 
+  // Sends SIGTERM, after which a training saves the current step before the program ends.
+  void ask_to_end();
+
   void kill() { process_.kill_group(); }
 
   // Whether the end was reported.
