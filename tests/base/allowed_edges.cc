@@ -201,8 +201,8 @@ const std::vector<std::pair<std::string, std::set<std::string>>> kMayInclude = {
     {"cluster/reach", {"base", "protocol"}},
     {"cluster/join", {"base", "base/json", "base/system"}},
     {"cluster/join/head",
-     {"base", "base/process", "base/system", "cluster/join", "models/package", "plan",
-      "plan/cluster"}},
+     {"base", "base/process", "base/system", "cluster/join", "data/tokens", "models/package",
+      "plan", "plan/cluster"}},
     {"cluster/launch",
      {"base", "base/process", "base/system", "cluster/lease", "cluster/reach", "plan",
       "plan/cluster", "protocol", "run_config"}},
@@ -301,6 +301,7 @@ const std::vector<std::pair<std::string, std::set<std::string>>> kMayInclude = {
 };
 
 const std::multimap<std::string, std::string> kWrappedIn = {
+    {"boost/asio/", "cluster/join/peer_address.cc"},
     {"boost/asio/", "comm/tcp/tcp_"},
     {"boost/asio/", "watch/http/http_"},
     {"boost/beast/", "watch/http/http_"},

@@ -17,11 +17,6 @@ namespace {
 using testing::HasSubstr;
 using testing::Not;
 
-constexpr const char* kTwoMachines =
-    "[network]\ntrusted = true\n"
-    "[[machine]]\nname = \"desk\"\naddress = \"127.0.0.1\"\nthreads = 1\n"
-    "[[machine]]\nname = \"box\"\naddress = \"127.0.0.1\"\nthreads = 1\n";
-
 // Enough steps that a switch of plans is worth it; the tests stop earlier.
 const std::vector<std::string> kLong = {"model.layers=6", "model.width=96", "model.context=32",
                                         "train.steps=1000000"};
@@ -54,10 +49,10 @@ std::string flattered(std::string profile_text) {
 class Adapt : public testing::Test {
  protected:
   Adapt() {
-    job_words_ = SmallJob::measured_with(kLong, kTwoMachines);
+    job_words_ = SmallJob::measured_with(kLong, kDeskAndBox);
     job_.folder().write("flattered.json", flattered(read_text(job_words_.back())));
     job_words_.back() = (job_.folder() / "flattered.json").string();
-    job_.folder().write("cluster.toml", kTwoMachines);
+    job_.folder().write("cluster.toml", kDeskAndBox);
   }
 
   std::vector<std::string> words(const std::vector<std::string>& more) const {

@@ -18,11 +18,6 @@ namespace {
 using testing::HasSubstr;
 using testing::Not;
 
-constexpr const char* kTwoMachines =
-    "[network]\ntrusted = true\n"
-    "[[machine]]\nname = \"desk\"\naddress = \"127.0.0.1\"\nthreads = 1\n"
-    "[[machine]]\nname = \"box\"\naddress = \"127.0.0.1\"\nthreads = 1\n";
-
 // No checkpoint but the last one, and those of workers that leave.
 const std::vector<std::string> kSettings = {"train.steps=60", "checkpoint.every=1000",
                                             "checkpoint.keep=0"};
@@ -30,8 +25,8 @@ const std::vector<std::string> kSettings = {"train.steps=60", "checkpoint.every=
 class Leave : public testing::Test {
  protected:
   [[nodiscard]] std::vector<std::string> words() const {
-    std::vector<std::string> words = SmallJob::measured_with(kSettings, kTwoMachines);
-    words.insert(words.end(), {"--cluster", job_.folder().write("cluster.toml", kTwoMachines),
+    std::vector<std::string> words = SmallJob::measured_with(kSettings, kDeskAndBox);
+    words.insert(words.end(), {"--cluster", job_.folder().write("cluster.toml", kDeskAndBox),
                                "--pin", "always desk", "--pin", "always box", "--set",
                                "parallel.replicas=false", "--set", "run.restarts=3"});
     return words;

@@ -112,11 +112,6 @@ TEST_F(Recovery, EndsAfterItsRestarts) {
   EXPECT_THAT(outcome.err, Not(HasSubstr("restart 3")));
 }
 
-constexpr const char* kTwoMachines =
-    "[network]\ntrusted = true\n"
-    "[[machine]]\nname = \"desk\"\naddress = \"127.0.0.1\"\nthreads = 1\n"
-    "[[machine]]\nname = \"box\"\naddress = \"127.0.0.1\"\nthreads = 1\n";
-
 // The second of two machines does not answer while a file "gone" exists, and kills its workers at
 // their start while a file "deadly" exists.
 class RecoveryOfTwo : public Recovery {
@@ -128,13 +123,13 @@ class RecoveryOfTwo : public Recovery {
                 "{}shell = [\"sh\", \"-c\", "
                 "\"test -e {} && exit 255; case $0 in env) test -e {} && kill -9 $$;; esac; "
                 "exec \\\"$0\\\" \\\"$@\\\"\"]\n",
-                kTwoMachines,
+                kDeskAndBox,
                 (job_.folder() / "gone").string(),
                 (job_.folder() / "deadly").string()))) {}
 
   [[nodiscard]] std::vector<std::string> words() const {
     return job_.train_words(
-        "run", with(with(kJob, SmallJob::measured_with({}, kTwoMachines)),
+        "run", with(with(kJob, SmallJob::measured_with({}, kDeskAndBox)),
                     {"--cluster", cluster_, "--pin", "always desk", "--pin", "always box", "--set",
                      "parallel.replicas=false", "--set", "run.restarts=3"}));
   }

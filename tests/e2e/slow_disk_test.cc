@@ -12,20 +12,15 @@ namespace {
 
 using testing::HasSubstr;
 
-constexpr const char* kTwoMachines =
-    "[network]\ntrusted = true\n"
-    "[[machine]]\nname = \"m1\"\naddress = \"127.0.0.1\"\nthreads = 1\n"
-    "[[machine]]\nname = \"m2\"\naddress = \"127.0.0.1\"\nthreads = 1\n";
-
 // The second machine's disk is emulated for its shards (tests/support/slow_disk.cc).
 std::string cluster_with_disk(const std::string& disk) {
-  return fmt::format("{}shell = [\"env\", \"LD_PRELOAD={}\", \"{}\"]\n", kTwoMachines,
+  return fmt::format("{}shell = [\"env\", \"LD_PRELOAD={}\", \"{}\"]\n", kDeskAndBox,
                      MOTLEY_SLOW_DISK, disk);
 }
 
 std::vector<std::string> on_two_machines(const std::string& cluster, const std::string& transport) {
-  std::vector<std::string> words = SmallJob::measured_with({}, kTwoMachines);
-  words.insert(words.end(), {"--cluster", cluster, "--pin", "always m1", "--pin", "always m2",
+  std::vector<std::string> words = SmallJob::measured_with({}, kDeskAndBox);
+  words.insert(words.end(), {"--cluster", cluster, "--pin", "always desk", "--pin", "always box",
                              "--set", "comm.transport=" + transport, "--set", "train.steps=4",
                              "--set", "train.warmup_steps=1", "--set", "parallel.cuts=[3]"});
   return words;

@@ -33,6 +33,19 @@ threads = 1
 restarts = 0
 )";
 
+// A cluster file of two machines that are this host. A test may append keys of the second one.
+inline constexpr const char* kDeskAndBox = R"([network]
+trusted = true
+[[machine]]
+name = "desk"
+address = "127.0.0.1"
+threads = 1
+[[machine]]
+name = "box"
+address = "127.0.0.1"
+threads = 1
+)";
+
 class SmallJob {
  public:
   SmallJob() : config_(folder_.write("job.toml", kSmallJob)) {}

@@ -41,7 +41,7 @@ class JoinHead {
  public:
   // Begins to listen. kPeer if that is not possible.
   [[nodiscard]] static Result<std::unique_ptr<JoinHead>> open(InviteOptions options);
-  // Tells all machines that the run has ended.
+  // Ends the run on all machines: sends each that it has ended.
   ~JoinHead();
   JoinHead(const JoinHead&) = delete;
   JoinHead& operator=(const JoinHead&) = delete;

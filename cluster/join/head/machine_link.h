@@ -30,7 +30,7 @@ class MachineLink {
   // leave or a violation of the protocol.
   [[nodiscard]] Result<void> tend();
 
-  // Tells the machine that the run has ended, and waits for at most a second until it is sent.
+  // Sends the machine that the run has ended, and waits for at most a second until it is sent.
   void end(const std::string& why);
   // Ends all channels with this problem.
   void lose(const std::string& problem);

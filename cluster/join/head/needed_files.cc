@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <fnmatch.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -12,6 +11,7 @@
 #include <utility>
 
 #include "base/system/files.h"
+#include "data/tokens/token_files.h"
 #include "models/package/sha256.h"
 
 namespace motley {
@@ -55,13 +55,13 @@ Result<void> add_files(const std::string& path, std::set<fs::path>& files) {
   } else if (fs::is_regular_file(path, failed)) {
     add_with_companions(path, files);
   } else {
-    const fs::path pattern(path);
-    add_files_of(
-        pattern.parent_path(),
-        [&](const fs::path& name) {
-          return ::fnmatch(pattern.filename().c_str(), name.c_str(), 0) == 0 || name == "meta.pkl";
-        },
-        files);
+    // A pattern of token files, or the name of one without its suffix.
+    MOTLEY_ASSIGN(const TokenFiles found, find_token_files(path));
+    for (const auto& some : {found.files, found.held_out}) {
+      for (const fs::path& file : some) {
+        if (fs::is_regular_file(file, failed)) add_with_companions(file, files);
+      }
+    }
   }
   if (files.size() > kFilesMax) {
     return Error{ErrorCode::kConfig, fmt::format("{} has too many files to send", path),
