@@ -13,7 +13,7 @@ namespace motley {
 
 // Why such a chain is not allowed at a boundary, for error messages.
 inline constexpr const char* kWhyForGradientsOnly =
-    "topk leaves out most of a message, which only sums of gradients send later";
+    "topk leaves out most of a message, which only all-reduces of gradients send later";
 
 struct CodecChain {
   std::optional<double> density;  // topk: 0 < density <= 1; without it all values are sent

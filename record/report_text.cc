@@ -54,7 +54,7 @@ std::vector<TextRow> report_rows(const RunReport& report) {
     if (computes_in_other_dtype(report)) rows.push_back({"  products in", "", rank.compute_dtype});
     rows.push_back({"  waits", "", seconds_text(rank.wait_s)});
     if (rank.allreduce_wait_s > 0) {
-      rows.push_back({"    for sums", "", seconds_text(rank.allreduce_wait_s)});
+      rows.push_back({"    for all-reduces", "", seconds_text(rank.allreduce_wait_s)});
     }
     rows.push_back(memory_row_of(rank));
     const bool sends = rank.sent_bytes.predicted > 0 || rank.sent_bytes.measured > 0;

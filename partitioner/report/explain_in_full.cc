@@ -162,7 +162,7 @@ std::string binding_section(const Plan& plan, const PlanAnalysis& analysis) {
             ? fmt::format(
                   "waiting for\n  links, most on {}; see --what-if link.{}.bandwidth_mbps=x10{}.\n",
                   rank_text(plan, r), plan.ranks[r].machine,
-                  sums ? ", and\n  --set compression.gradients=auto for sums" : "")
+                  sums ? ", and\n  --set compression.gradients=auto for all-reduces" : "")
             : "waiting\n  in turn; more and smaller micro-batches or shorter latencies would "
               "help.\n";
     text += fmt::format("  No bottleneck: the busiest is {}, {} of the step. The rest is {}", what,

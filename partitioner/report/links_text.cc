@@ -129,7 +129,8 @@ std::string allreduce_table(const Plan& plan,
                             const CostModel& cost,
                             const std::vector<int>& slots) {
   const StepPrices prices(plan, cost, slots);
-  std::vector<TextRow> rows = {{"sum", "over", "codec", "sends at most", "takes"}};
+  const std::string sends = plan.rounds ? "sends at most a round" : "sends at most";
+  std::vector<TextRow> rows = {{"all-reduce", "over", "codec", sends, "takes"}};
   const auto add = [&](const std::string& name, const std::vector<Rank>& ranks,
                        const std::vector<ReducePrice>& messages, std::int64_t parameters) {
     if (messages.empty()) return;

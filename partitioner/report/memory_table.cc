@@ -19,7 +19,7 @@ constexpr Place kPlaces[] = {
     {"parameters", &RankMemory::values},   {"gradients", &RankMemory::gradients},
     {"moments", &RankMemory::moments},     {"frozen", &RankMemory::constants},
     {"data", &RankMemory::data},           {"micro-batches", &RankMemory::micro_batches},
-    {"workspace", &RankMemory::workspace}, {"sums", &RankMemory::sums},
+    {"workspace", &RankMemory::workspace}, {"all-reduces", &RankMemory::sums},
     {"allocator", &RankMemory::allocator}, {"process", &RankMemory::process}};
 
 std::string size_or_dash(std::int64_t bytes) {

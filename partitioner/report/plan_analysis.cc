@@ -99,9 +99,11 @@ class LinkUses {
     }
   }
 
+  // With rounds a step has its share of a round's messages.
   void add_allreduce(const std::vector<ReducePrice>& messages) {
+    const double steps = plan_.rounds ? static_cast<double>(plan_.rounds->steps) : 1;
     for (const ReducePrice& price : messages) {
-      use(price.message.from, price.message.to).bytes += price.bytes;
+      use(price.message.from, price.message.to).bytes += price.bytes / steps;
     }
   }
 

@@ -109,6 +109,23 @@ double exact_allreduce_s(const Plan& plan, const Cluster& cluster, double floats
   return 2 * (machines - 1) / machines * floats * sizeof(float) / slowest;
 }
 
+// The best single device, to compute the start alone, even where pins require more machines.
+std::optional<Plan> best_alone(const ModelSpec& model,
+                               const Cluster& cluster,
+                               const Profile& profile,
+                               const PlanOptions& options,
+                               const std::optional<Plan>& single) {
+  if (options.pins.always.empty()) return single;
+  PlanOptions alone = options;
+  alone.rounds.reset();
+  alone.stages = 1;
+  alone.replicas = false;
+  alone.pins.always.clear();
+  auto plan = make_plan(model, cluster, profile, alone);
+  if (!plan.ok()) return std::nullopt;
+  return *std::move(plan);
+}
+
 class RoundSearch {
  public:
   // `single`: the best single device; nullopt: none holds the model.
@@ -261,7 +278,8 @@ Result<Planning> with_rounds(const ModelSpec& model,
                              const PlanOptions& options,
                              Planning synchronous) {
   const RoundOptions& asked = *options.rounds;
-  const RoundSearch search(model, cluster, profile, options, synchronous.single);
+  const auto single = best_alone(model, cluster, profile, options, synchronous.single);
+  const RoundSearch search(model, cluster, profile, options, single);
   MOTLEY_ASSIGN(auto found, asked.steps > 0 ? search.with_steps(asked.steps) : search.best());
   const double step_s = synchronous.plan.predicted_step_s;
   if (!found) {

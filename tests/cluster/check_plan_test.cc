@@ -50,7 +50,7 @@ TEST_F(CheckPlan, RefusesBoundariesThatLeaveValuesOut) {
   const auto error = wrong_with("cpu", {"cpu"});
   ASSERT_TRUE(error.has_value());
   EXPECT_EQ(error->code, ErrorCode::kConfig);
-  EXPECT_THAT(error->cause, HasSubstr("only sums of gradients send later"));
+  EXPECT_THAT(error->cause, HasSubstr("only all-reduces of gradients send later"));
 }
 
 // In a plan of an earlier version, also if the configuration selects another codec now.

@@ -115,10 +115,10 @@ TEST(ExplainPlan, ShowsWhatTheSumsOfReplicasTake) {
   ASSERT_TRUE(plan.ok()) << describe(plan.error());
   ASSERT_EQ(plan->rank_count(), 2);
   EXPECT_THAT(short_text(*plan, problem),
-              HasSubstr("\nsum      over     codec  sends at most  takes\n"
-                        "stage 0  m0 + m1  none   3.8 MiB        4.500 s\n\n"));
+              HasSubstr("\nall-reduce  over     codec  sends at most  takes\n"
+                        "stage 0     m0 + m1  none   3.8 MiB        4.500 s\n\n"));
   const Problem single = three_machines();
-  EXPECT_THAT(short_text(*single.plan(), single), Not(HasSubstr("sum ")));
+  EXPECT_THAT(short_text(*single.plan(), single), Not(HasSubstr("all-reduce")));
 }
 
 TEST(ExplainPlan, SaysWhereTheSpeedsOfLinksComeFromUntilTheyAreMeasured) {
@@ -311,7 +311,7 @@ TEST(ExplainInFull, SaysThatLinksKeepRanksWaitingWhereNothingIsBusyForLong) {
   const std::string text = full_text(problem.input());
   EXPECT_THAT(text, HasSubstr("No bottleneck"));
   EXPECT_THAT(text, HasSubstr("The rest is waiting for\n  links, most on stage 0"));
-  EXPECT_THAT(text, HasSubstr("--set compression.gradients=auto for sums"));
+  EXPECT_THAT(text, HasSubstr("--set compression.gradients=auto for all-reduces"));
   EXPECT_THAT(text, Not(HasSubstr("smaller micro-batches")));
 }
 

@@ -110,6 +110,21 @@ TEST_F(RoundPlans, StartOnOneIslandWhereSynchronousStepsTakeLonger) {
   EXPECT_EQ(fast->plan.rounds->start_island, -1);
 }
 
+// A pin that requires the slow machine excludes it from no island, and the fast one from no start.
+TEST_F(RoundPlans, StartOnTheFastestIslandAlsoWithPins) {
+  make({1, 1, 0.3}, 12.5e6);
+  PlanOptions pinned;
+  pinned.pins.always = {cluster_.machines[2].name};
+  const auto open = planned(60);
+  const auto with_slow = planned(60, pinned);
+  ASSERT_TRUE(open.ok()) << describe(open.error());
+  ASSERT_TRUE(with_slow.ok()) << describe(with_slow.error());
+  EXPECT_EQ(open->plan.rounds->islands.size(), 3U);
+  EXPECT_EQ(open->plan.rounds->start_island, 0);
+  EXPECT_EQ(with_slow->plan.rounds->start_island, 0);
+  EXPECT_EQ(with_slow->plan.predicted_step_s, open->plan.predicted_step_s);
+}
+
 TEST_F(RoundPlans, NeedTwoMachines) {
   make({1}, 12.5e6);
   const auto asked = planned(30);

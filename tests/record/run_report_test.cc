@@ -115,7 +115,7 @@ TEST(RunReport, NamesTheClassesOfTheData) {
 
 TEST(RunReport, NamesTheWaitForSums) {
   RunReport report = example();
-  EXPECT_THAT(report_text(report), Not(HasSubstr("for sums")));
+  EXPECT_THAT(report_text(report), Not(HasSubstr("for all-reduces")));
   report.ranks[1].wait_s = 0.375;
   report.ranks[1].allreduce_wait_s = 0.125;
   report.ranks[1].data_s = 0.25;
@@ -125,7 +125,7 @@ TEST(RunReport, NamesTheWaitForSums) {
   EXPECT_EQ(read->ranks[1].data_s, 0.25);
   EXPECT_EQ(read->ranks[1].wait_s, 0.375);
   EXPECT_THAT(report_text(*read),
-              testing::ContainsRegex("waits +375.00 ms\n +for sums +125.00 ms"));
+              testing::ContainsRegex("waits +375.00 ms\n +for all-reduces +125.00 ms"));
 }
 
 TEST(RunReport, SaysWhereDevicesWereVirtual) {
