@@ -56,7 +56,7 @@ Result<void> StageState::end_momentum_correction(const CheckpointReader& reader,
     if (entry.corrected || entry.moments.empty()) continue;
     MOTLEY_ASSIGN(const bool moves, add_saved_residual(reader, velocities, entry.spec, sum));
     if (moves) {
-      const StateArray moment{StateArray::Kind::kMoment, i, 0};
+      const StateArray moment = moment_of(i, 0);
       const std::span<const float> had = memory_->view(moment);
       for (std::size_t k = 0; k < sum.size(); ++k) {
         sum[k] = had[k] + static_cast<float>(sum[k] / tokens);

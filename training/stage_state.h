@@ -22,10 +22,10 @@
 #include "compression/feedback/gradient_compressor.h"
 #include "models/spec/model_spec.h"
 #include "pipeline/execute/stage_gradients.h"
-#include "training/host_memory.h"
+#include "training/memory/host_memory.h"
+#include "training/memory/state_memory.h"
 #include "training/optimizer/optimizer.h"
 #include "training/optimizer/parameter_rules.h"
-#include "training/state_memory.h"
 #include "training/vote/optimized_state.h"
 #include "training/vote/vote.h"
 

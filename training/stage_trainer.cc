@@ -13,7 +13,7 @@
 #include "models/kernels/in_parts.h"
 #include "partitioner/search/planner.h"
 #include "plan/gradient_group.h"
-#include "training/device_memory.h"
+#include "training/memory/device_memory.h"
 #include "training/momentum_correction/corrected_allreduces.h"
 #include "training/trained_chunk.h"
 

@@ -15,7 +15,7 @@
 #include "models/layers/chain.h"
 #include "pipeline/execute/stage_compute.h"
 #include "training/boundary_tensors.h"
-#include "training/gradient_mirror.h"
+#include "training/memory/gradient_mirror.h"
 
 namespace motley {
 

@@ -18,9 +18,9 @@
 #include "plan/quantity_text.h"
 #include "training/first_state.h"
 #include "worker/check/layer_checks.h"
-#include "worker/device_profiler.h"
 #include "worker/jobs.h"
-#include "worker/measuring_report.h"
+#include "worker/profile/device_profiler.h"
+#include "worker/profile/measuring_report.h"
 
 namespace motley {
 namespace {

@@ -1,5 +1,5 @@
 // Measurements of layers and the optimizer, on the processor and on a slowed far device.
-#include "profiling/layer_bench.h"
+#include "profiling/layers/layer_bench.h"
 
 #include <dlfcn.h>
 
@@ -12,7 +12,7 @@
 #include <c10/core/InferenceMode.h>
 
 #include "models/kernels/torch_threads.h"
-#include "profiling/optimizer_bench.h"
+#include "profiling/layers/optimizer_bench.h"
 #include "tests/support/far/far_device.h"
 #include "tests/support/tested_device.h"
 

@@ -1,6 +1,6 @@
 // DeviceMemory compared with HostMemory: on the processor's own tensors and, with
 // MOTLEY_TEST_DEVICE, on a device.
-#include "training/device_memory.h"
+#include "training/memory/device_memory.h"
 
 #include <algorithm>
 #include <cmath>
@@ -13,8 +13,8 @@
 #include <torch/version.h>
 
 #include "tests/support/tested_device.h"
-#include "training/device_optimizer.h"
-#include "training/fused_adamw.h"
+#include "training/memory/device_optimizer.h"
+#include "training/memory/fused_adamw.h"
 #include "training/optimizer/muon.h"
 
 namespace motley {

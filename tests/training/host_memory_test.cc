@@ -1,5 +1,5 @@
 // However a step is divided, its bits are the same.
-#include "training/host_memory.h"
+#include "training/memory/host_memory.h"
 
 #include <algorithm>
 #include <cmath>

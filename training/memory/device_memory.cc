@@ -1,4 +1,4 @@
-#include "training/device_memory.h"
+#include "training/memory/device_memory.h"
 
 #include <algorithm>
 #include <utility>

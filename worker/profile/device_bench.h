@@ -13,10 +13,10 @@
 #include "models/device/compute_device.h"
 #include "models/spec/model_spec.h"
 #include "plan/profile.h"
-#include "profiling/layer_bench.h"
-#include "profiling/stopwatch.h"
+#include "profiling/layers/layer_bench.h"
+#include "profiling/layers/stopwatch.h"
 #include "protocol/protocol.h"
-#include "worker/measuring_report.h"
+#include "worker/profile/measuring_report.h"
 
 namespace motley {
 

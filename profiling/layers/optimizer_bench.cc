@@ -1,4 +1,4 @@
-#include "profiling/optimizer_bench.h"
+#include "profiling/layers/optimizer_bench.h"
 
 #include <algorithm>
 #include <memory>
@@ -14,9 +14,9 @@
 #include "models/device/host_floats.h"
 #include "models/kernels/in_parts.h"
 #include "profiling/cache_eviction.h"
-#include "profiling/stopwatch.h"
-#include "training/device_memory.h"
-#include "training/host_memory.h"
+#include "profiling/layers/stopwatch.h"
+#include "training/memory/device_memory.h"
+#include "training/memory/host_memory.h"
 #include "training/optimizer/muon.h"
 #include "training/optimizer/optimizer.h"
 #include "training/optimizer/parameter_rules.h"

@@ -1,4 +1,4 @@
-#include "training/host_memory.h"
+#include "training/memory/host_memory.h"
 
 #include <algorithm>
 #include <utility>

@@ -16,7 +16,7 @@
 #include <ATen/core/Tensor.h>
 
 #include "run_config/config.h"
-#include "training/fused_adamw.h"
+#include "training/memory/fused_adamw.h"
 #include "training/optimizer/optimizer.h"
 #include "training/optimizer/work_parts.h"
 

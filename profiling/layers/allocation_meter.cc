@@ -1,4 +1,4 @@
-#include "profiling/allocation_meter.h"
+#include "profiling/layers/allocation_meter.h"
 
 #include <algorithm>
 #include <memory>

@@ -1,4 +1,4 @@
-#include "profiling/stopwatch.h"
+#include "profiling/layers/stopwatch.h"
 
 #include <utility>
 

@@ -1,4 +1,4 @@
-#include "training/device_optimizer.h"
+#include "training/memory/device_optimizer.h"
 
 #include <cmath>
 #include <utility>

@@ -1,4 +1,4 @@
-#include "worker/device_bench.h"
+#include "worker/profile/device_bench.h"
 
 #include <fmt/format.h>
 
@@ -13,8 +13,8 @@
 #include "models/device/tensor_memory.h"
 #include "profiling/codec_bench.h"
 #include "profiling/layer_effort.h"
+#include "profiling/layers/optimizer_bench.h"
 #include "profiling/less_disturbed_sample.h"
-#include "profiling/optimizer_bench.h"
 #include "profiling/profile_warnings.h"
 #include "profiling/sizes_that_fit.h"
 

@@ -25,6 +25,18 @@ struct StateArray {
   std::size_t moment = 0;  // index among the parameter's moments
 };
 
+inline StateArray values_of(std::size_t parameter) {
+  return {StateArray::Kind::kValues, parameter};
+}
+
+inline StateArray average_of(std::size_t parameter) {
+  return {StateArray::Kind::kAverage, parameter};
+}
+
+inline StateArray moment_of(std::size_t parameter, std::size_t moment) {
+  return {StateArray::Kind::kMoment, parameter, moment};
+}
+
 class StateMemory {
  public:
   virtual ~StateMemory() = default;

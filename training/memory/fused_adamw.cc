@@ -1,4 +1,4 @@
-#include "training/fused_adamw.h"
+#include "training/memory/fused_adamw.h"
 
 #include <array>
 #include <cmath>

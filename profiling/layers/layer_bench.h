@@ -26,7 +26,7 @@
 #include "models/spec/model_spec.h"
 #include "plan/profile.h"
 #include "profiling/cache_eviction.h"
-#include "profiling/stopwatch.h"
+#include "profiling/layers/stopwatch.h"
 #include "protocol/protocol.h"
 
 namespace motley {

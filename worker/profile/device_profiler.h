@@ -8,7 +8,7 @@
 #include "models/spec/model_spec.h"
 #include "plan/profile.h"
 #include "protocol/protocol.h"
-#include "worker/measuring_report.h"
+#include "worker/profile/measuring_report.h"
 
 namespace motley {
 

@@ -1,4 +1,4 @@
-#include "profiling/layer_bench.h"
+#include "profiling/layers/layer_bench.h"
 
 #include <algorithm>
 #include <cmath>
@@ -11,7 +11,7 @@
 #include "base/median.h"
 #include "models/device/product_type.h"
 #include "models/layers/boundary_layout.h"
-#include "profiling/allocation_meter.h"
+#include "profiling/layers/allocation_meter.h"
 
 namespace motley {
 namespace {

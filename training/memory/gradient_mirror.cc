@@ -1,4 +1,4 @@
-#include "training/gradient_mirror.h"
+#include "training/memory/gradient_mirror.h"
 
 #include <cstdint>
 #include <utility>

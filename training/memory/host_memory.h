@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "models/spec/matrix_shape.h"
+#include "training/memory/state_memory.h"
 #include "training/optimizer/work_parts.h"
-#include "training/state_memory.h"
 
 namespace motley {
 

@@ -1,4 +1,4 @@
-#include "worker/device_profiler.h"
+#include "worker/profile/device_profiler.h"
 
 #include <fmt/format.h>
 
@@ -22,7 +22,7 @@
 #include "profiling/measurement_lock.h"
 #include "simulated/virtual_compute.h"
 #include "worker/check/profile_key.h"
-#include "worker/device_bench.h"
+#include "worker/profile/device_bench.h"
 
 namespace motley {
 namespace {

@@ -1,4 +1,4 @@
-#include "worker/measuring_report.h"
+#include "worker/profile/measuring_report.h"
 
 #include <algorithm>
 #include <utility>

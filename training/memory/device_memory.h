@@ -11,9 +11,9 @@
 #include <ATen/core/Tensor.h>
 
 #include "models/device/device_copies.h"
-#include "training/device_optimizer.h"
-#include "training/gradient_mirror.h"
-#include "training/state_memory.h"
+#include "training/memory/device_optimizer.h"
+#include "training/memory/gradient_mirror.h"
+#include "training/memory/state_memory.h"
 
 namespace motley {
 
