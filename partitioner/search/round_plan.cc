@@ -12,6 +12,7 @@
 
 #include "partitioner/search/plan_notes.h"
 #include "partitioner/search/simulate_plan.h"
+#include "plan/rounds/round_loss.h"
 
 namespace motley {
 namespace {
@@ -41,13 +42,18 @@ std::vector<std::int64_t> overlaps_of(const RoundOptions& rounds, std::int64_t s
 }
 
 Cluster sped_up(Cluster cluster, double factor) {
-  cluster.network.bandwidth_bytes_per_s *= factor;
-  for (LinkOverride& link : cluster.links) link.speed.bandwidth_bytes_per_s *= factor;
+  const auto speed_up = [&](LinkSpeed& link) {
+    link.bandwidth_bytes_per_s *= factor;
+    link.latency_s /= factor;
+  };
+  speed_up(cluster.network);
+  for (LinkOverride& link : cluster.links) speed_up(link.speed);
   return cluster;
 }
 
 Profile sped_up(Profile profile, double factor) {
   for (DeviceProfile& device : profile.devices) {
+    device.message_s /= factor;
     for (auto& [name, sample] : device.codecs) {
       sample.encode_s_per_float /= factor;
       sample.decode_s_per_float /= factor;
@@ -88,6 +94,21 @@ std::vector<std::vector<Rank>> islands_of(const Plan& plan) {
     islands[at->second].push_back(rank);
   }
   return islands;
+}
+
+// The plans of a search that two islands or more can train by. The fastest one with an all-reduce
+// in each step is not always the fastest one with rounds: there a slow machine updates its
+// parameters without waiting for the others.
+std::vector<Plan> plans_of_islands(const Planning& found) {
+  std::vector<Plan> plans;
+  const auto add = [&](const Plan& plan) {
+    if (islands_of(plan).size() >= 2) plans.push_back(plan);
+  };
+  add(found.plan);
+  for (const Plan& plan : found.alternatives) add(plan);
+  // Asked-for rounds need not be faster than one device.
+  if (plans.empty() && found.data_parallel) add(*found.data_parallel);
+  return plans;
 }
 
 struct RoundsFound {
@@ -178,8 +199,8 @@ class RoundSearch {
   }
 
  private:
-  // The best of the overlaps, with the devices and shares that are best on links and with codecs
-  // faster by that factor.
+  // The best of the overlaps, with devices and shares that are among the best on links and with
+  // codecs faster by that factor.
   Result<std::optional<RoundsFound>> with_overlaps(
       std::int64_t steps, double factor, const std::vector<std::int64_t>& overlaps) const {
     const RoundOptions& rounds = *options_.rounds;
@@ -198,33 +219,48 @@ class RoundSearch {
       if (found.error().code == ErrorCode::kInfeasible) return std::optional<RoundsFound>();
       return found.error();
     }
-    // Asked-for rounds need not be faster than one device.
-    if (islands_of(found->plan).size() < 2 && found->data_parallel) {
-      found->plan = *found->data_parallel;
+    std::vector<RoundsFound> all;
+    for (Plan& plan : plans_of_islands(*found)) {
+      for (RankPlan& rank : plan.ranks) rank.link_mbps = true_mbps(rank.link_mbps, factor);
+      MOTLEY_ASSIGN(all.emplace_back(), with_best_overlap(std::move(plan), steps, overlaps));
     }
-    Plan& plan = found->plan;
-    std::vector<std::vector<Rank>> islands = islands_of(plan);
-    if (islands.size() < 2) return std::optional<RoundsFound>();
+    if (all.empty()) return std::optional<RoundsFound>();
+    std::ranges::stable_sort(all, {}, [&](const RoundsFound& each) { return time_s(each); });
+    RoundsFound& best = all.front();
+    best.planning.is_complete = found->is_complete;
+    for (std::size_t i = 1; i < all.size(); ++i) {
+      best.planning.alternatives.push_back(std::move(all[i].planning.plan));
+    }
+    return std::optional(std::move(best));
+  }
+
+  // The plan with rounds of that many steps and one of the overlaps.
+  Result<RoundsFound> with_best_overlap(Plan plan,
+                                        std::int64_t steps,
+                                        const std::vector<std::int64_t>& overlaps) const {
+    const RoundOptions& rounds = *options_.rounds;
+    PlanOptions synchronously = options_;
+    synchronously.rounds.reset();
     MOTLEY_ASSIGN(const SimulatedPlan synchronous,
-                  simulate_plan(plan, model_, cluster_, profile_, options));
-    plan.rounds = RoundsPlan{.islands = std::move(islands),
+                  simulate_plan(plan, model_, cluster_, profile_, synchronously));
+    plan.rounds = RoundsPlan{.islands = islands_of(plan),
                              .steps = steps,
                              .start_steps = start_steps_of(rounds, steps),
                              .codec = rounds.codec,
                              .outer_lr = rounds.outer_lr,
                              .outer_momentum = momentum_of(rounds, steps)};
-    for (RankPlan& rank : plan.ranks) rank.link_mbps = true_mbps(rank.link_mbps, factor);
-    RoundsFound made{*std::move(found)};
+    RoundsFound made{{.plan = std::move(plan)}};
     choose_start(synchronous.step.step_s, made);
     std::optional<RoundsFound> best;
     for (const std::int64_t overlap : overlaps) {
-      made.planning.plan.rounds->overlap_steps = overlap;
+      Plan& overlapping = made.planning.plan;
+      overlapping.rounds->overlap_steps = overlap;
       MOTLEY_ASSIGN(const SimulatedPlan simulated,
-                    simulate_plan(made.planning.plan, model_, cluster_, profile_, options_));
-      made.planning.plan.predicted_step_s = simulated.step.step_s;
+                    simulate_plan(overlapping, model_, cluster_, profile_, options_));
+      overlapping.predicted_step_s = simulated.step.step_s;
       if (!best || time_s(made) < time_s(*best)) best = made;
     }
-    return best;
+    return *std::move(best);
   }
 
   // All islands synchronously, or the best single device alone, whose state is then sent to all.
@@ -257,21 +293,6 @@ class RoundSearch {
 
 }  // namespace
 
-double expected_loss_increase(std::int64_t steps, std::int64_t rounds, std::int64_t overlap_steps) {
-  constexpr double kPerDoubling = 0.002;
-  constexpr double kOfFewRounds = 0.05;
-  constexpr double kOfOverlap = 0.013;  // with a whole round
-  return kPerDoubling * std::log2(std::max(1.0, static_cast<double>(steps) / 5)) +
-         kOfFewRounds / static_cast<double>(std::max<std::int64_t>(rounds, 1)) +
-         kOfOverlap * std::sqrt(static_cast<double>(overlap_steps) / static_cast<double>(steps));
-}
-
-double token_factor(std::int64_t steps, std::int64_t rounds, std::int64_t overlap_steps) {
-  // The loss falls about as the tenth root of the tokens.
-  constexpr double kLossExponent = 0.1;
-  return std::pow(1 + expected_loss_increase(steps, rounds, overlap_steps), 1 / kLossExponent);
-}
-
 Result<Planning> with_rounds(const ModelSpec& model,
                              const Cluster& cluster,
                              const Profile& profile,
@@ -298,6 +319,7 @@ Result<Planning> with_rounds(const ModelSpec& model,
                                       rounds.overlap_steps)},
               planning.plan);
   planning.single = std::move(synchronous.single);
+  planning.data_parallel = std::move(synchronous.data_parallel);
   return planning;
 }
 

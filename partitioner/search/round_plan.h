@@ -8,9 +8,6 @@
 // simulated (partitioner/search/simulate_plan.h).
 #pragma once
 
-#include <cstdint>
-#include <optional>
-
 #include "base/result.h"
 #include "models/spec/model_spec.h"
 #include "partitioner/search/planner.h"
@@ -18,18 +15,6 @@
 #include "plan/profile.h"
 
 namespace motley {
-
-// The loss at equal tokens above that of synchronous training, as a share, for `rounds` rounds of
-// that many steps, with all-reduces during overlap_steps of them: an estimate from measurements of
-// few rounds (docs/measurements.md) and published ones of many.
-[[nodiscard]] double expected_loss_increase(std::int64_t steps,
-                                            std::int64_t rounds,
-                                            std::int64_t overlap_steps);
-
-// The tokens to an equal loss, relative to those of synchronous training.
-[[nodiscard]] double token_factor(std::int64_t steps,
-                                  std::int64_t rounds,
-                                  std::int64_t overlap_steps);
 
 // By this share the time to an equal loss must be shorter for the planner to choose rounds.
 inline constexpr double kLeastRoundGain = 0.2;

@@ -193,6 +193,35 @@ TEST_F(RoundPlans, OverlapWhereThatPays) {
   EXPECT_LE(open->plan.predicted_step_s, blocking->plan.predicted_step_s);
 }
 
+// An update that waits for an all-reduce would make the step of three machines 0.415 s; with rounds
+// the slow machine updates its parameters while the others still compute.
+TEST_F(RoundPlans, UseAMachineWithASlowUpdate) {
+  make({1, 1, 0.15}, 12.5e6);
+  profile_.devices[2].optimizer_s_per_parameter = 4e-9;
+  const auto planning = planned(60, {}, 45);
+  ASSERT_TRUE(planning.ok()) << describe(planning.error());
+  EXPECT_EQ(planning->plan.rounds->islands.size(), 3U);
+  EXPECT_LT(planning->plan.predicted_step_s, 0.39);  // 0.4 s on two
+  ASSERT_FALSE(planning->alternatives.empty());
+  for (const Plan& plan : planning->alternatives) {
+    EXPECT_TRUE(plan.rounds.has_value());
+    EXPECT_GE(plan.predicted_step_s, planning->plan.predicted_step_s);
+  }
+}
+
+// The latency of a round's messages is hidden as their bytes are: a slow machine takes part.
+TEST_F(RoundPlans, OverlapHidesLatency) {
+  make({1, 1, 0.15}, 12.5e6);
+  cluster_.network.latency_s = 0.02;
+  PlanOptions without;
+  without.pins.never = {cluster_.machines[2].name};
+  const auto all = planned(60, {}, 45);
+  const auto two = planned(60, without, 45);
+  ASSERT_TRUE(all.ok() && two.ok());
+  EXPECT_EQ(all->plan.rounds->islands.size(), 3U);
+  EXPECT_LT(all->plan.predicted_step_s, two->plan.predicted_step_s);
+}
+
 // The offered parameters take memory.
 TEST_F(RoundPlans, CountTheMemoryOfAnOverlap) {
   make({1, 1}, 12.5e6);
@@ -201,19 +230,6 @@ TEST_F(RoundPlans, CountTheMemoryOfAnOverlap) {
   };
   EXPECT_GE(memory_of(15) - memory_of(0), 40'000'000);
   EXPECT_LE(memory_of(15) - memory_of(0), 44'000'000);
-}
-
-TEST(ExpectedLossIncrease, GrowsWithTheLengthOfARoundAndFallsWithTheirNumber) {
-  double before = 0;
-  for (const std::int64_t steps : {10, 30, 60, 200}) {
-    const double increase = expected_loss_increase(steps, 100, 0);
-    EXPECT_GT(increase, before);
-    EXPECT_GT(increase, expected_loss_increase(steps, 1000, 0));
-    EXPECT_LT(increase, expected_loss_increase(steps, 100, steps / 2));
-    before = increase;
-    EXPECT_GT(token_factor(steps, 100, 0), 1);
-    EXPECT_LT(token_factor(steps, 100, steps / 2), 1.4);
-  }
 }
 
 }  // namespace
