@@ -86,7 +86,7 @@ const std::vector<std::pair<std::string, std::set<std::string>>> kMayInclude = {
     {"partitioner/period_search", {"base", "partitioner/cost"}},
     {"partitioner/search",
      {"base", "models/spec", "partitioner/cost", "partitioner/period_search",
-      "partitioner/simulate", "pipeline/schedule", "plan"}},
+      "partitioner/simulate", "pipeline/schedule", "plan", "plan/rounds"}},
     {"partitioner/report",
      {"base", "base/json", "base/text", "compression", "compression/facts", "models/spec",
       "partitioner/cost", "partitioner/search", "partitioner/simulate", "plan", "plan/cluster"}},
