@@ -15,6 +15,7 @@
 #include "data/files/left_out.h"
 #include "data/files/packed_file.h"
 #include "data/files/text_encoding.h"
+#include "data/files/text_files.h"
 
 namespace motley {
 namespace {
@@ -23,96 +24,9 @@ namespace fs = std::filesystem;
 
 // A folder is joined in memory. Larger texts must be one file, which is mapped.
 constexpr std::uint64_t kFolderBytesMax = 4ULL << 30;
-constexpr const char* kLeftoverReason = "as leftovers of an operating system";
 
 std::string_view chars_of(const MappedFile& file) {
   return {reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size()};
-}
-
-// Folders without sources: hidden ones, builds of CMake, and this program's runs, which are
-// recognised by their launches (docs/formats/launches.md) wherever they are.
-bool is_skipped_folder(const fs::path& path) {
-  std::error_code ignored;
-  const bool is_build =
-      fs::exists(path / "CMakeCache.txt", ignored) && !fs::exists(path / "CMakeLists.txt", ignored);
-  return path.filename().native().starts_with('.') || is_build ||
-         fs::is_directory(path / "launches", ignored);
-}
-
-// Folders that are skipped by their name.
-bool has_name_of_output(const fs::path& path) {
-  const std::string name = path.filename().string();
-  return name == "build" || name == "runs";
-}
-
-// Whether a folder of that name is certain to have no sources: it holds such folders.
-bool holds_skipped_folders(const fs::path& folder) {
-  std::error_code code;
-  for (auto it = fs::directory_iterator(folder, code); !code && it != fs::directory_iterator();
-       it.increment(code)) {
-    std::error_code ignored;
-    if (it->is_directory(ignored) && is_skipped_folder(it->path())) return true;
-  }
-  return false;
-}
-
-bool is_wanted_file(const fs::path& path, const std::vector<std::string>& suffixes) {
-  const std::string name = path.filename().string();
-  return suffixes.empty() ||
-         std::any_of(suffixes.begin(), suffixes.end(),
-                     [&](const std::string& suffix) { return name.ends_with(suffix); });
-}
-
-Error unreadable(const fs::path& path, const std::error_code& code) {
-  Error error = file_error("read", path, code.value());
-  error.code = ErrorCode::kData;
-  return error;
-}
-
-struct TextFiles {
-  std::vector<fs::path> files;  // ordered by the bytes of their paths
-  LeftOut left_out;
-};
-
-// Whether to read the entry of a folder; an entry that is not read for a reason that may surprise
-// is added to `left_out`.
-bool is_read(const fs::path& path,
-             const fs::file_status& status,
-             const std::vector<std::string>& suffixes,
-             LeftOut& left_out) {
-  if (fs::is_directory(status)) {
-    if (is_system_leftover(path)) {
-      if (!path.filename().native().starts_with('.')) left_out.add(kLeftoverReason, path);
-      return false;
-    }
-    if (is_skipped_folder(path)) return false;
-    if (!has_name_of_output(path)) return true;
-    if (!holds_skipped_folders(path)) left_out.add("by the name build or runs", path);
-    return false;
-  }
-  if (!is_wanted_file(path, suffixes)) return false;
-  if (fs::is_symlink(status)) left_out.add("as links", path);
-  if (!fs::is_regular_file(status)) return false;
-  if (!is_system_leftover(path)) return true;
-  left_out.add(kLeftoverReason, path);
-  return false;
-}
-
-// Regular files below `root`; links are not followed.
-Result<TextFiles> list_files(const fs::path& root, const std::vector<std::string>& suffixes) {
-  TextFiles found;
-  std::error_code code;
-  auto it = fs::recursive_directory_iterator(root, code);
-  for (; !code && it != fs::recursive_directory_iterator(); it.increment(code)) {
-    const fs::file_status status = it->symlink_status(code);
-    if (code) break;
-    const bool is_wanted = is_read(it->path(), status, suffixes, found.left_out);
-    if (fs::is_directory(status) && !is_wanted) it.disable_recursion_pending();
-    if (fs::is_regular_file(status) && is_wanted) found.files.push_back(it->path());
-  }
-  if (code) return unreadable(root, code);
-  std::ranges::sort(found.files, {}, &fs::path::native);
-  return found;
 }
 
 // The total size of the files, so that a folder that is too large is rejected before reading.
@@ -121,7 +35,11 @@ Result<std::uint64_t> total_bytes(const fs::path& root, const std::vector<fs::pa
   for (const fs::path& file : files) {
     std::error_code code;
     total += fs::file_size(file, code);
-    if (code) return unreadable(file, code);
+    if (code) {
+      Error error = file_error("read", file, code.value());
+      error.code = ErrorCode::kData;
+      return error;
+    }
   }
   if (total > kFolderBytesMax) {
     return Error{ErrorCode::kData, fmt::format("too much text below {}", root.string()),
@@ -193,7 +111,7 @@ class Joined {
 };
 
 Result<Corpus> join_folder(const fs::path& root, const std::vector<std::string>& suffixes) {
-  MOTLEY_ASSIGN(TextFiles found, list_files(root, suffixes));
+  MOTLEY_ASSIGN(TextFiles found, find_text_files(root, suffixes));
   MOTLEY_ASSIGN(const std::uint64_t total, total_bytes(root, found.files));
   Joined joined(root, total + found.files.size(), std::move(found.left_out));
   for (const fs::path& file : found.files) {
@@ -245,7 +163,7 @@ std::uint64_t text_memory_bytes(const DataConfig& data) {
     const bool is_converted = encoding && *encoding != TextEncoding::kBytes;
     return is_converted ? bytes.size() + bytes.size() / 2 : 0;
   }
-  const auto found = list_files(data.path, data.suffixes);
+  const auto found = find_text_files(data.path, data.suffixes);
   if (!found.ok()) return 0;
   const auto bytes = total_bytes(data.path, found->files);
   return bytes.ok() ? *bytes : 0;

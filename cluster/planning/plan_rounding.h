@@ -15,7 +15,8 @@ namespace motley {
 [[nodiscard]] PlanFingerprint plan_fingerprint(const Plan& plan);
 
 // The options restricted to plans that round like the run so far, if the configuration leaves this
-// open: with its codecs, except for a removed one, and without replicas if it had none.
+// open: with its codecs, except for a removed one, and without replicas if it had none and no
+// rounds are asked for.
 [[nodiscard]] PlanOptions options_like(const PlanFingerprint& saved,
                                        const Config& config,
                                        PlanOptions options);

@@ -59,10 +59,8 @@ Result<Launch> prepare_run(const TrainingRequest& request, Log& log) {
   MOTLEY_ASSIGN(CheckedRequest checked, check_request(request, log));
   MOTLEY_ASSIGN(ClaimedFolder claimed, claim_folder(request, checked, log));
   const Config sent = with_absolute_paths(request.planning.config);
-  MOTLEY_TRY(send_run_files(
-      checked.planning.cluster, checked.machines.names,
-      {sent.model.path, sent.model.init_from, sent.data.path, sent.data.holdout_path},
-      request.display.line, log));
+  MOTLEY_TRY(send_run_files(checked.planning.cluster, checked.machines.names, sent,
+                            request.display.line, log));
   MOTLEY_ASSIGN(const FoundShards found, find_shards(request, checked, claimed, log));
   const RunFolder& folder = claimed.folder;
   if (request.resume && !found.resumes) {

@@ -53,7 +53,10 @@ Result<Plan> plan_like(const std::optional<SavedPlanning>& saved,
     if (planning.ok() && !rounding_change(saved->fingerprint, folder, planning->plan)) {
       return std::move(planning->plan);
     }
-    if (auto plan = plan_so_far(*saved, config, input, folder)) return *std::move(plan);
+    auto before = plan_so_far(*saved, config, input, folder);
+    // As when machines that were away are back: islands again, rather than the plan without them.
+    const bool adds_rounds = planning.ok() && planning->plan.rounds && before && !before->rounds;
+    if (before && !adds_rounds) return *std::move(before);
     if (planning.ok()) return std::move(planning->plan);
   }
   MOTLEY_ASSIGN(Planning planning, plan_or_remedy(input));

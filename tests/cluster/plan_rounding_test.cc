@@ -58,6 +58,17 @@ TEST(PlanFingerprints, NarrowWhatIsLeftOpen) {
   EXPECT_THAT(kept.coarser.front().gradient_codecs, IsEmpty());
 }
 
+// A run of one machine whose other islands are back.
+TEST(PlanFingerprints, LeaveIslandsOpenWhereRoundsAreAskedFor) {
+  PlanOptions options = open_options();
+  options.rounds = RoundOptions{.steps = 8};
+  const PlanOptions kept =
+      options_like(plan_fingerprint(plan_of(2, {1})), config_that_leaves_all_open(), options);
+  EXPECT_TRUE(kept.replicas);
+  ASSERT_TRUE(kept.rounds.has_value());
+  EXPECT_EQ(kept.rounds->steps, 8);
+}
+
 // A run from an earlier version: `auto` selects again, and the planner gets only existing codecs.
 TEST(PlanFingerprints, WithARemovedCodecLeaveItOpen) {
   Plan plan = plan_of(2, {1, 3, 1});

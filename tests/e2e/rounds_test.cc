@@ -32,11 +32,16 @@ class Rounds : public testing::Test {
  protected:
   void SetUp() override {
     ASSERT_EQ(job_.train(base_, {"--stages", "2", "--stop-after", "1"}).status, 0);
+    cluster_ = cluster_of("abcd");
+  }
+
+  // The path of a cluster file.
+  [[nodiscard]] std::string cluster_of(const std::string& machines) const {
     std::string text = "[network]\ntrusted = true\n";
-    for (const char* machine : {"a", "b", "c", "d"}) {
-      text += fmt::format("[[machine]]\nname = \"{}\"\naddress = \"127.0.0.1\"\n", machine);
+    for (const char name : machines) {
+      text += fmt::format("[[machine]]\nname = \"{}\"\naddress = \"127.0.0.1\"\n", name);
     }
-    cluster_ = job_.folder().write("cluster.toml", text);
+    return job_.folder().write(machines + ".toml", text);
   }
 
   // `rounds` without its islands; null: synchronous.
@@ -274,6 +279,17 @@ TEST_F(Rounds, GoOnWithOtherIslandsOrWithout) {
   train("run", {"--stages", "1"}, {"--resume", "--allow-changes"});
   EXPECT_EQ(losses("run").size(), 24U);
   EXPECT_LT(std::stod(losses("run").back()), std::stod(losses("run").front()));
+}
+
+// A resume without a machine has no rounds, and the next one with it has.
+TEST_F(Rounds, ComeBackWithTheMachines) {
+  const auto train_on = [&](const std::string& machines, const Words& more) {
+    train("run", {"--cluster", cluster_of(machines), "--set", "parallel.rounds=4"}, more);
+    return Json::parse(read_text(job_.run_dir("run") + "/plan.json"));
+  };
+  EXPECT_TRUE(train_on("ab", {"--stop-after", "8"}).contains("rounds"));
+  EXPECT_FALSE(train_on("a", {"--resume", "--stop-after", "12"}).contains("rounds"));
+  EXPECT_TRUE(train_on("ab", {"--resume"}).contains("rounds"));
 }
 
 // Between the ends of rounds only votes cross the network.

@@ -93,6 +93,10 @@ Result<std::uint64_t> send_files(const JoinedShell& shell,
       error.code = ErrorCode::kCorrupt;
       error.remedy = "free space there, or set XDG_CACHE_HOME there to a folder on a larger disk";
     }
+    if (exit.status == static_cast<int>(ErrorCode::kData)) {
+      error.code = ErrorCode::kData;
+      error.remedy = "leave the files of the run as they are while they are sent, and start again";
+    }
     return error;
   }
 }

@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "base/system/files.h"
-#include "data/tokens/token_files.h"
+#include "data/data_files.h"
 #include "models/package/sha256.h"
 
 namespace motley {
@@ -22,55 +22,27 @@ namespace fs = std::filesystem;
 constexpr std::size_t kFilesMax = 1'000'000;
 constexpr std::size_t kHashedAtOnceBytes = std::size_t{1} << 20;
 
-// The files of a folder, without those below it, that `fits` accepts.
-template <class Fits>
-void add_files_of(const fs::path& folder, Fits fits, std::set<fs::path>& files) {
-  std::error_code failed;
-  for (const auto& entry : fs::directory_iterator(folder, failed)) {
-    if (entry.is_regular_file(failed) && fits(entry.path().filename())) files.insert(entry.path());
-  }
-}
-
-void add_with_companions(const fs::path& file, std::set<fs::path>& files) {
-  const fs::path stem = file.stem();
-  const bool is_index = file.filename().string().ends_with(".index.json");
-  files.insert(file);
-  add_files_of(
-      file.parent_path(),
-      [&](const fs::path& name) {
-        return name.stem() == stem || name == "meta.pkl" ||
-               (is_index && name.extension() == ".safetensors");
-      },
-      files);
-}
-
+// Of a package or of weights. An index of safetensors comes with the files that it names.
 Result<void> add_files(const std::string& path, std::set<fs::path>& files) {
-  const std::size_t before = files.size();
   std::error_code failed;
   if (fs::is_directory(path, failed)) {
     for (const auto& entry : fs::recursive_directory_iterator(path, failed)) {
       if (entry.is_regular_file(failed)) files.insert(entry.path());
-      if (files.size() > kFilesMax) break;
     }
-  } else if (fs::is_regular_file(path, failed)) {
-    add_with_companions(path, files);
-  } else {
-    // A pattern of token files, or the name of one without its suffix.
-    MOTLEY_ASSIGN(const TokenFiles found, find_token_files(path));
-    for (const auto& some : {found.files, found.held_out}) {
-      for (const fs::path& file : some) {
-        if (fs::is_regular_file(file, failed)) add_with_companions(file, files);
-      }
+    return {};
+  }
+  if (!fs::is_regular_file(path, failed)) {
+    return Error{ErrorCode::kConfig, fmt::format("{} does not exist here", path),
+                 "it is sent from here to the machines that have joined", "correct the path"};
+  }
+  files.insert(path);
+  if (!path.ends_with(".index.json")) return {};
+  for (const auto& entry : fs::directory_iterator(fs::path(path).parent_path(), failed)) {
+    if (entry.path().extension() == ".safetensors" && entry.is_regular_file(failed)) {
+      files.insert(entry.path());
     }
   }
-  if (files.size() > kFilesMax) {
-    return Error{ErrorCode::kConfig, fmt::format("{} has too many files to send", path),
-                 fmt::format("at most {} files are sent to joined machines", kFilesMax),
-                 "pack the data into one file, or start those machines through ssh"};
-  }
-  if (files.size() > before) return {};
-  return Error{ErrorCode::kConfig, fmt::format("{} does not exist here", path),
-               "it is sent from here to the machines that have joined", "correct the path"};
+  return {};
 }
 
 Result<OfferedFile> hashed_file(const fs::path& path) {
@@ -99,10 +71,16 @@ Result<OfferedFile> hashed_file(const fs::path& path) {
 }  // namespace
 
 Result<std::vector<OfferedFile>> needed_files(
-    const std::vector<std::string>& paths,
-    const std::function<void(const std::string& path)>& progress) {
-  std::set<fs::path> files;
-  for (const std::string& path : paths) MOTLEY_TRY(add_files(path, files));
+    const Config& config, const std::function<void(const std::string& path)>& progress) {
+  MOTLEY_ASSIGN(std::set<fs::path> files, files_of_data(config.data));
+  for (const std::string& path : {config.model.path, config.model.init_from}) {
+    if (!path.empty()) MOTLEY_TRY(add_files(path, files));
+  }
+  if (files.size() > kFilesMax) {
+    return Error{ErrorCode::kConfig, fmt::format("{} files are too many to send", files.size()),
+                 fmt::format("at most {} files are sent to joined machines", kFilesMax),
+                 "pack the data into one file, or start those machines through ssh"};
+  }
   std::vector<OfferedFile> offered;
   for (const fs::path& path : files) {
     progress(path.string());

@@ -21,7 +21,7 @@ std::string amount_text(std::uint64_t bytes) {
 
 Result<void> send_run_files(const Cluster& cluster,
                             const std::set<std::string>& machines,
-                            std::vector<std::string> paths,
+                            const Config& config,
                             ProgressLine* line,
                             const Log& log) {
   std::vector<JoinedShell> joined;
@@ -29,14 +29,14 @@ Result<void> send_run_files(const Cluster& cluster,
     const auto shell = joined_shell(machine.shell);
     if (shell && machines.contains(machine.name)) joined.push_back(*shell);
   }
-  std::erase(paths, "");
-  if (joined.empty() || paths.empty()) return {};
+  if (joined.empty()) return {};
   const auto show = [&](const std::string& text) {
     if (line != nullptr) line->say(text);
   };
-  MOTLEY_ASSIGN(const auto files, needed_files(paths, [&](const std::string& path) {
+  MOTLEY_ASSIGN(const auto files, needed_files(config, [&](const std::string& path) {
                   show(fmt::format("hashing {}", path));
                 }));
+  if (files.empty()) return {};
   for (const JoinedShell& machine : joined) {
     const double began_s = now_s();
     MOTLEY_ASSIGN(

@@ -14,11 +14,11 @@
 namespace motley {
 
 // To those of these machines of the cluster that have joined, as far as their caches lack the
-// files; no effect without such machines. `paths` as in needed_files(); "" is skipped. `line`, if
-// given, shows the progress. Errors as in needed_files() and send_files().
+// files; no effect without such machines. `config`: with absolute paths. `line`, if given, shows
+// the progress. Errors as in needed_files() and send_files().
 [[nodiscard]] Result<void> send_run_files(const Cluster& cluster,
                                           const std::set<std::string>& machines,
-                                          std::vector<std::string> paths,
+                                          const Config& config,
                                           ProgressLine* line,
                                           const Log& log);
 

@@ -189,7 +189,7 @@ Result<void> FileReceiver::finish_file() {
   std::error_code failed;
   if (found != file.sha256) {
     fs::remove(part, failed);
-    return Error{ErrorCode::kCorrupt, fmt::format("{} arrived with another content", file.path),
+    return Error{ErrorCode::kData, fmt::format("{} arrived with another content", file.path),
                  "it has changed on the head, or its transfer was damaged", "start again"};
   }
   ::chmod(part.c_str(), S_IRUSR);
@@ -199,15 +199,40 @@ Result<void> FileReceiver::finish_file() {
   return {};
 }
 
+// Hard links rather than symbolic ones, which readers of packages and of folders refuse or skip.
+// A file of an earlier transfer that is not offered any more would be read as data.
 Result<void> FileReceiver::place_all() const {
+  std::set<fs::path> places;
   for (const OfferedFile& file : manifest_) {
     MOTLEY_ASSIGN(const fs::path place, placed_path(files_, file.path));
+    places.insert(place);
     MOTLEY_TRY(make_folders(place.parent_path()));
     std::error_code failed;
-    if (fs::read_symlink(place, failed) == object_of(file)) continue;
-    fs::remove(place, failed);
-    fs::create_symlink(object_of(file), place, failed);
+    if (fs::symlink_status(place, failed).type() == fs::file_type::regular &&
+        fs::equivalent(place, object_of(file), failed)) {
+      continue;
+    }
+    fs::remove_all(place, failed);
+    fs::create_hard_link(object_of(file), place, failed);
+    // A file has a limited number of links, and some file systems have none.
+    if (failed) fs::copy_file(object_of(file), place, failed);
     if (failed) return file_error("make", place, failed.value());
+  }
+  return remove_others(places);
+}
+
+Result<void> FileReceiver::remove_others(const std::set<fs::path>& places) const {
+  std::vector<fs::path> others;
+  std::error_code failed;
+  for (const auto& entry : fs::recursive_directory_iterator(files_, failed)) {
+    std::error_code ignored;
+    const bool is_folder = entry.symlink_status(ignored).type() == fs::file_type::directory;
+    if (!is_folder && !places.contains(entry.path())) others.push_back(entry.path());
+  }
+  if (failed) return file_error("read", files_, failed.value());
+  for (const fs::path& other : others) {
+    fs::remove(other, failed);
+    if (failed) return file_error("remove", other, failed.value());
   }
   return {};
 }

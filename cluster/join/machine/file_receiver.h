@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -33,7 +34,8 @@ class FileReceiver {
   [[nodiscard]] Result<void> add(const ManifestPart& part);
   // The bytes of the oldest piece that was asked for.
   [[nodiscard]] Result<void> take(std::string_view piece);
-  // Continues: hashes, asks for pieces, goes to the next file. Returns the pieces to ask for.
+  // Continues: hashes, asks for pieces, goes to the next file. Returns the pieces to ask for. kData
+  // if a file has another content than was offered.
   [[nodiscard]] Result<std::vector<WantedPiece>> advance();
 
   // Whether advance() has work without another message.
@@ -50,6 +52,7 @@ class FileReceiver {
   [[nodiscard]] Result<void> hash_some();
   [[nodiscard]] Result<void> finish_file();
   [[nodiscard]] Result<void> place_all() const;
+  [[nodiscard]] Result<void> remove_others(const std::set<std::filesystem::path>& places) const;
   [[nodiscard]] std::filesystem::path object_of(const OfferedFile& file) const;
   [[nodiscard]] std::filesystem::path part_of(const OfferedFile& file) const;
 

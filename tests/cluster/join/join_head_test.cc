@@ -293,6 +293,39 @@ TEST_F(JoinHeadTest, AdmitsAMachineAmongManySilentConnections) {
   EXPECT_EQ(start({"box", "has", "motley-stage"}).end().exit, JoinExit{});
 }
 
+Result<std::vector<OfferedFile>> files_of(const fs::path& texts) {
+  Config config;
+  config.data.path = texts;
+  return needed_files(config, [](const std::string&) {});
+}
+
+// Readers of packages and of folders accept no symbolic links.
+TEST_F(JoinHeadTest, PlacesRegularFilesAndRemovesThoseOfEarlierTransfers) {
+  open(1);
+  start_joining("box");
+  fs::create_directories(folder_ / "data");
+  std::ofstream(folder_ / "data" / "a.txt") << "a";
+  std::ofstream(folder_ / "data" / "same.txt") << "a";
+  std::ofstream(folder_ / "data" / "old.txt") << "old";
+  const auto send = [&] {
+    const auto files = files_of(folder_ / "data");
+    ASSERT_TRUE(files.ok()) << describe(files.error());
+    const auto sent = send_files(shell("box"), *files, [](std::uint64_t) {});
+    ASSERT_TRUE(sent.ok()) << describe(sent.error());
+  };
+  send();
+  const fs::path there = path_there(shell("box"), folder_ / "data");
+  for (const char* name : {"a.txt", "same.txt", "old.txt"}) {
+    EXPECT_EQ(fs::symlink_status(there / name).type(), fs::file_type::regular) << name;
+  }
+  fs::remove(folder_ / "data" / "old.txt");
+  std::ofstream(folder_ / "data" / "a.txt") << "other";
+  send();
+  EXPECT_EQ(text_of(there / "a.txt"), "other");
+  EXPECT_EQ(text_of(there / "same.txt"), "a");
+  EXPECT_FALSE(fs::exists(there / "old.txt"));
+}
+
 TEST_F(JoinHeadTest, SendsFilesOnceAndPlacesThem) {
   open(1);
   start_joining("box");
@@ -300,7 +333,7 @@ TEST_F(JoinHeadTest, SendsFilesOnceAndPlacesThem) {
   std::ofstream(folder_ / "data" / "a.txt") << std::string(300'000, 'a');
   std::ofstream(folder_ / "data" / "sub" / "b.txt") << "b";
   std::ofstream(folder_ / "data" / "sub" / "empty");
-  const auto files = needed_files({(folder_ / "data").string()}, [](const std::string&) {});
+  const auto files = files_of(folder_ / "data");
   ASSERT_TRUE(files.ok());
   ASSERT_EQ(files->size(), 3U);
   const auto sent = send_files(shell("box"), *files, [](std::uint64_t) {});
@@ -318,7 +351,7 @@ TEST_F(JoinHeadTest, ContinuesAFileThatWasCutOff) {
   open(1);
   start_joining("box");
   std::ofstream(folder_ / "a.txt") << std::string(200'000, 'a') << std::string(100'000, 'b');
-  const auto files = needed_files({(folder_ / "a.txt").string()}, [](const std::string&) {});
+  const auto files = files_of(folder_ / "a.txt");
   ASSERT_TRUE(files.ok());
   const fs::path objects = folder_ / "box" / ".cache/motley/join/objects";
   std::ofstream(objects / (files->front().sha256 + ".part")) << std::string(200'000, 'a');
@@ -332,11 +365,12 @@ TEST_F(JoinHeadTest, DetectsAFileThatChangedMeanwhile) {
   open(1);
   start_joining("box");
   std::ofstream(folder_ / "a.txt") << "first";
-  const auto files = needed_files({(folder_ / "a.txt").string()}, [](const std::string&) {});
+  const auto files = files_of(folder_ / "a.txt");
   std::ofstream(folder_ / "a.txt") << "other";
   const auto sent = send_files(shell("box"), *files, [](std::uint64_t) {});
   ASSERT_FALSE(sent.ok());
-  EXPECT_EQ(sent.error().code, ErrorCode::kCorrupt);
+  EXPECT_EQ(sent.error().code, ErrorCode::kData);
+  EXPECT_THAT(sent.error().remedy, HasSubstr("leave the files of the run as they are"));
   EXPECT_THAT(sent.error().cause, HasSubstr("arrived with another content"));
 }
 

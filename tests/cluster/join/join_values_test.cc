@@ -1,8 +1,5 @@
-// Tickets, messages, admission and needed files: what needs no connection.
-#include <stdlib.h>
-
+// Tickets, messages, admission: what needs no connection.
 #include <filesystem>
-#include <fstream>
 #include <string>
 #include <vector>
 
@@ -10,7 +7,6 @@
 #include <gtest/gtest.h>
 
 #include "cluster/join/head/admission.h"
-#include "cluster/join/head/needed_files.h"
 #include "cluster/join/machine/file_receiver.h"
 #include "cluster/join/machine/joined_command.h"
 #include "plan/cluster/joined_shell.h"
@@ -20,8 +16,6 @@
 
 namespace motley {
 namespace {
-
-namespace fs = std::filesystem;
 
 using testing::AllOf;
 using testing::ElementsAre;
@@ -200,48 +194,6 @@ TEST(PlacedPath, StaysBelowItsFolder) {
         "/" + std::string(2000, 'a')}) {
     EXPECT_FALSE(placed_path("/files", path).ok()) << path;
   }
-}
-
-class NeededFiles : public testing::Test {
- protected:
-  NeededFiles() {
-    for (const char* name : {"corpus.bin", "corpus.idx", "part-0.bin", "part-1.bin", "meta.pkl",
-                             "notes.txt", "notes.target.npy"}) {
-      std::ofstream(folder_ / name) << name;
-    }
-  }
-
-  ~NeededFiles() override { fs::remove_all(folder_); }
-
-  // The names of the files behind a path in the folder, or the error's code.
-  [[nodiscard]] std::vector<std::string> names(const std::string& path) const {
-    const auto files = needed_files({(folder_ / path).string()}, [](const std::string&) {});
-    if (!files.ok()) return {std::to_string(static_cast<int>(files.error().code))};
-    std::vector<std::string> names;
-    for (const OfferedFile& file : *files) names.push_back(fs::path(file.path).filename());
-    return names;
-  }
-
- private:
-  static fs::path new_folder() {
-    std::string name = (fs::temp_directory_path() / "motley-files-XXXXXX").string();
-    EXPECT_NE(::mkdtemp(name.data()), nullptr);
-    return name;
-  }
-
-  const fs::path folder_ = new_folder();
-};
-
-TEST_F(NeededFiles, AreThoseThatReadersOfTheDataOpen) {
-  EXPECT_THAT(names("corpus.bin"), ElementsAre("corpus.bin", "corpus.idx", "meta.pkl"));
-  EXPECT_THAT(names("corpus"), ElementsAre("corpus.bin", "corpus.idx", "meta.pkl"));
-  EXPECT_THAT(names("part-*.bin"), ElementsAre("meta.pkl", "part-0.bin", "part-1.bin"));
-  EXPECT_EQ(names("").size(), 7U);
-}
-
-TEST_F(NeededFiles, OfAPathThatNamesNoneAreAnError) {
-  EXPECT_THAT(names("absent.bin"), ElementsAre("3"));
-  EXPECT_THAT(names("absent-*.bin"), ElementsAre("8"));
 }
 
 }  // namespace
