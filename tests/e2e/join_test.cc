@@ -29,9 +29,15 @@ std::string entry(const std::string& name) {
 class Join : public testing::Test {
  protected:
   Join() {
-    std::string text;
-    for (int i = 0; i < 4000; ++i) text += fmt::format("line {} of the text\n", i);
-    data_ = job_.folder().write("text.txt", text);
+    namespace fs = std::filesystem;
+    const fs::path folder = job_.folder() / "texts";
+    fs::create_directories(folder / ".private");
+    std::ofstream(folder / ".private" / "key") << "private";
+    for (const char* name : {"a.txt", "b.txt"}) {
+      std::ofstream file(folder / name);
+      for (int i = 0; i < 2000; ++i) file << "line " << i << " of " << name << '\n';
+    }
+    data_ = folder;
   }
 
   // Settings with the same rounding for any assignment of layers, on three machines.
@@ -47,6 +53,7 @@ class Join : public testing::Test {
     for (const char* machine : {"desk", "box", "lap"}) {
       words.insert(words.end(), {"--pin", fmt::format("always {}", machine)});
     }
+    words.insert(words.end(), {"--pin", "layer 0 on box"});  // it reads the data there
     return words;
   }
 
@@ -118,6 +125,11 @@ TEST_F(Join, TrainsToTheSameParametersAsALocalRun) {
   EXPECT_THAT(left.err, AllOf(HasSubstr("joined as box"), HasSubstr("received 0.1 MB of files"),
                               HasSubstr("the head has ended the run")));
   EXPECT_EQ(lap->wait().status, 0);
+  for (const auto& file : std::filesystem::recursive_directory_iterator(job_.folder() / "box")) {
+    EXPECT_NE(file.path().filename(), "key");
+    if (!file.is_regular_file()) continue;
+    EXPECT_THAT(read_text(file.path()), Not(HasSubstr("private"))) << file.path();
+  }
   // The secret is the last part of the ticket.
   const std::string secret = ticket.substr(ticket.rfind('/') + 1);
   for (const auto& file : std::filesystem::recursive_directory_iterator(job_.folder().path())) {
