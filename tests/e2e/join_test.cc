@@ -139,6 +139,37 @@ TEST_F(Join, TrainsToTheSameParametersAsALocalRun) {
   EXPECT_EQ(join("late", ticket)->wait().status, 4);
 }
 
+// Its layers, their references and its weights are read on the machine that has joined.
+TEST_F(Join, TrainsAPackage) {
+  const std::string config = job_.folder().write("package.toml", R"(
+[model]
+kind = "package"
+[data]
+kind = "synthetic"
+[train]
+steps = 4
+global_batch = 12
+micro_batch = 3
+[parallel]
+replicas = false
+[checkpoint]
+copies = 0
+[run]
+threads = 1
+restarts = 0
+)");
+  RunningMotley head({"launch", config, "--run", job_.run_dir("run"), "--cluster",
+                      job_.folder().write("desk.toml", "[[machine]]\nname = \"desk\"\n"),
+                      "--invite", "1", "--listen", "127.0.0.1:0", "--pin", "always box", "--pin",
+                      "always desk", "--set", "profile.seconds=1", "--set",
+                      "model.path=" + std::string(MOTLEY_PACKAGES) + "/cnn.motley"});
+  const auto box = join("box", ticket_of(head));
+  const Outcome launched = head.wait();
+  ASSERT_EQ(launched.status, 0) << launched.err;
+  const Outcome left = box->wait();
+  EXPECT_EQ(left.status, 0) << left.err;
+}
+
 TEST_F(Join, OfAMachineThatIsKilledEndsLikeAnyLostMachineAndItMayComeBack) {
   const auto head = launch(2, {"--set", "train.steps=400", "--set", "run.restarts=3"});
   const std::string ticket = ticket_of(*head);
