@@ -161,8 +161,11 @@ Decision decide(double now_s,
   const bool has_limit = rules.longest_outage_s > 0;
   if ((decision.is_outage || is_late) && has_limit && now_s - last.at_s > rules.longest_outage_s) {
     decision.next_action = NextAction::kEnd;
-    decision.reason = fmt::format("{} did not answer for {:.0f} minutes",
-                                  fmt::join(decision.silent, ", "), (now_s - last.at_s) / 60);
+    const double silent_s = now_s - last.at_s;
+    const bool is_short = silent_s < 120;
+    decision.reason =
+        fmt::format("{} did not answer for {:.0f} {}", fmt::join(decision.silent, ", "),
+                    is_short ? silent_s : silent_s / 60, is_short ? "seconds" : "minutes");
     return decision;
   }
   if (decision.is_outage || is_late) {

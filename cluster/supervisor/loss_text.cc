@@ -55,14 +55,18 @@ std::string restart_text(std::int64_t saved_step, std::int64_t last_step) {
   return text;
 }
 
-Error absent_machines_error(const Error& failed, const std::vector<std::string>& silent) {
+Error absent_machines_error(const Error& failed,
+                            const std::vector<std::string>& silent,
+                            bool have_joined) {
   const bool is_one = silent.size() == 1;
   return {ErrorCode::kPeer,
           fmt::format("the run cannot continue without {}", fmt::join(silent, ", ")),
-          fmt::format("{} not answer; without {}: {}{}{}", is_one ? "it answers" : "they answer",
+          fmt::format("{} not answer; without {}: {}{}{}", is_one ? "it does" : "they do",
                       is_one ? "it" : "them", failed.what, failed.cause.empty() ? "" : ": ",
                       failed.cause),
-          "check that they are on, and that this machine's own network is up"};
+          have_joined ? fmt::format("run motley join with the same ticket on {} again",
+                                    fmt::join(silent, " and "))
+                      : "check that they are on, and that this machine's own network is up"};
 }
 
 bool OutageLog::begins() {

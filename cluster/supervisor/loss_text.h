@@ -20,12 +20,14 @@ namespace motley {
                                     const RecoveryRules& rules,
                                     std::int64_t saved_step);
 
-// "the run goes on from step 300, 12 steps are done again".
+// "the run continues from step 300, 12 steps are repeated".
 [[nodiscard]] std::string restart_text(std::int64_t saved_step, std::int64_t last_step);
 
 // kPeer: the run could not continue without machines that do not answer; `failed` is the reason.
+// have_joined: by ticket, all of them.
 [[nodiscard]] Error absent_machines_error(const Error& failed,
-                                          const std::vector<std::string>& silent);
+                                          const std::vector<std::string>& silent,
+                                          bool have_joined);
 
 // Logs while the run waits for machines: at the start, and then once a minute.
 class OutageLog {

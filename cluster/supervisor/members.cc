@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "cluster/launch/reachability.h"
+#include "plan/cluster/joined_shell.h"
 #include "plan/pins.h"
 
 namespace motley {
@@ -20,6 +21,11 @@ Result<std::vector<Member>> query_members(const Cluster& cluster,
     if (found != unusable.end()) member.problem = found->second;
   }
   return members;
+}
+
+bool has_joined(const Cluster& cluster, const std::string& machine) {
+  const Machine* const found = cluster.find(machine);
+  return found != nullptr && joined_shell(found->shell).has_value();
 }
 
 std::vector<Member> members_of(const std::set<std::string>& machines) {

@@ -22,6 +22,9 @@ inline constexpr double kMemberResponse_s = 8;
                                                         const std::set<std::string>& machines,
                                                         const std::filesystem::path& program);
 
+// Whether it has joined the run by ticket.
+[[nodiscard]] bool has_joined(const Cluster& cluster, const std::string& machine);
+
 // The same machines, as if all answered.
 [[nodiscard]] std::vector<Member> members_of(const std::set<std::string>& machines);
 

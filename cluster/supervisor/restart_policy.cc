@@ -59,6 +59,12 @@ void RestartPolicy::exclude(const std::string& machine) {
   exclusion.until_s = exclusion.since_s + exclusion_s(++exclusion.times);
 }
 
+void RestartPolicy::exclude_for(const std::string& machine, double seconds) {
+  Exclusion& exclusion = exclusions_[machine];
+  exclusion.since_s = clock_();
+  exclusion.until_s = std::max(exclusion.until_s, exclusion.since_s + seconds);
+}
+
 void RestartPolicy::note_saved(const std::set<std::string>& machines) {
   for (const std::string& machine : machines) exclusions_.erase(machine);
 }
@@ -92,7 +98,9 @@ void RestartPolicy::note_away(const std::vector<Member>& members) {
 void RestartPolicy::set_states(std::vector<Member>& members) {
   for (Member& member : members) {
     member.is_excluded = excluded_until_s(member.machine) > 0;
-    member.is_on_probation = exclusions_.contains(member.machine) && !member.is_excluded;
+    const auto found = exclusions_.find(member.machine);
+    const bool has_failed = found != exclusions_.end() && found->second.times > 0;
+    member.is_on_probation = has_failed && !member.is_excluded;
     member.is_needed = needed_.contains(member.machine);
   }
 }

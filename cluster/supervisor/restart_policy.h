@@ -58,6 +58,9 @@ class RestartPolicy {
   // nothing for "".
   void exclude(const std::string& machine);
 
+  // Excludes it for that time. Does not count as a failure.
+  void exclude_for(const std::string& machine, double seconds);
+
   // The run cannot continue without all of these machines: the one of them that was excluded first
   // is no longer excluded, and counts as needed until note_progress().
   void require(const std::vector<std::string>& machines);
@@ -75,7 +78,7 @@ class RestartPolicy {
   struct Exclusion {
     double since_s = 0;  // as now_s()
     double until_s = 0;  // as now_s()
-    int times = 0;       // in a row
+    int times = 0;       // in a row, by failures
   };
 
   void note_away(const std::vector<Member>& members);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <set>
@@ -31,6 +32,11 @@ namespace {
 std::int64_t newest_step(const RunFolder& folder) {
   const auto checkpoints = list_checkpoints(folder.dir());
   return checkpoints.empty() ? 0 : checkpoints.back().step;
+}
+
+std::string parts_text(const Plan& plan) {
+  if (plan.rounds) return fmt::format("{} islands", plan.rounds->islands.size());
+  return plan.chunk_count() == 1 ? "one stage" : fmt::format("{} stages", plan.chunk_count());
 }
 
 // `returns` may be null.
@@ -101,7 +107,7 @@ class Supervisor {
         failed_at_s_ = end.progress_at_s;
         policy_.note_progress();
       }
-      for (const std::string& machine : end.leaving) policy_.exclude(machine);
+      exclude_leaving(end.leaving);
       note_failed_attempt({.code = error.code,
                            .has_trained = has_trained,
                            .has_saved = newest_step(run_.folder) >= run_.steps.first,
@@ -169,7 +175,7 @@ class Supervisor {
                                fmt::format("every machine leaves, after step {} was saved", step),
                                fmt::format("the workers on {} received SIGTERM", names), ""});
     }
-    for (const std::string& machine : leaving) policy_.exclude(machine);
+    exclude_leaving(leaving);
     Error error = with_resume_hint({ErrorCode::kPeer,
                                     fmt::format("{} left, after step {} was saved", names, step),
                                     "its worker received SIGTERM", ""});
@@ -179,6 +185,19 @@ class Supervisor {
                          .fault = {.machines = {leaving.begin(), leaving.end()}},
                          .is_by_request = true});
     return restart(std::move(error), request);
+  }
+
+  // A machine that leaves usually answers on: its owner wants it back. One that had joined by
+  // ticket is gone once its motley join ends; when it joins again it is meant to be used.
+  void exclude_leaving(const std::set<std::string>& leaving) {
+    constexpr double kUntilGone_s = 10;
+    for (const std::string& machine : leaving) {
+      if (has_joined(requests_.first().planning.cluster, machine)) {
+        policy_.exclude_for(machine, kUntilGone_s);
+      } else {
+        policy_.exclude(machine);
+      }
+    }
   }
 
   // Decides, waits and prepares launches until one is ready. The error ends the run.
@@ -224,7 +243,11 @@ class Supervisor {
     if (!is_of_answering && !decision.silent.empty()) {
       MOTLEY_TRY(relock_folder());
       policy_.note_outage(decision.silent);
-      error = with_resume_hint(absent_machines_error(failed, decision.silent));
+      const Cluster& cluster = requests_.first().planning.cluster;
+      const bool have_joined = std::ranges::all_of(
+          decision.silent,
+          [&](const std::string& machine) { return has_joined(cluster, machine); });
+      error = with_resume_hint(absent_machines_error(failed, decision.silent, have_joined));
       return {};
     }
     if (!is_of_answering && has_excluded) {
@@ -296,9 +319,7 @@ class Supervisor {
     const Plan& plan = next.run.planned.plan;
     if (plan_hash_text(plan) != plan_hash_text(run_.planned.plan)) {
       emit(RunEventKind::kReplanned, next.run.steps.first - 1,
-           fmt::format("a new plan: {} on {}, {:.3f} s a step predicted",
-                       plan.rank_count() == 1 ? std::string("one stage")
-                                              : fmt::format("{} stages", plan.rank_count()),
+           fmt::format("a new plan: {} on {}, {:.3f} s a step predicted", parts_text(plan),
                        fmt::join(machines_in_use(plan), ", "), plan.predicted_step_s));
     }
     run_ = std::move(next.run);

@@ -230,7 +230,7 @@ const std::vector<std::pair<std::string, std::set<std::string>>> kMayInclude = {
     {"cluster/supervisor",
      {"base", "base/process", "base/system", "checkpoint", "checkpoint/lock", "cluster/launch",
       "cluster/planning", "cluster/prepare", "cluster/reach", "cluster/replan", "cluster/run",
-      "cluster/run_record", "partitioner/report", "plan", "run_config"}},
+      "cluster/run_record", "partitioner/report", "plan", "plan/cluster", "run_config"}},
     {"cli",
      {"base",
       "base/process",

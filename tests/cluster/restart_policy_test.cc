@@ -1,7 +1,9 @@
 #include "cluster/supervisor/restart_policy.h"
 
 #include <filesystem>
+#include <set>
 #include <string>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -36,6 +38,24 @@ TEST(RestartPolicy, AsksNoMachineIfTheRunEndsAnyway) {
   ASSERT_TRUE(decision.ok()) << describe(decision.error());
   EXPECT_EQ(decision->next_action, NextAction::kEnd);
   EXPECT_EQ(policy.problems(), "");
+}
+
+TEST(RestartPolicy, LeavesOutAMachineForATimeWithoutCountingAFailure) {
+  double now_s = 100;
+  const auto all_answer = [](const std::set<std::string>& machines) -> Result<std::vector<Member>> {
+    std::vector<Member> members;
+    for (const std::string& machine : machines) members.push_back({.machine = machine});
+    return members;
+  };
+  RestartPolicy policy({"box", "desk"}, {}, all_answer, [&] { return now_s; });
+  policy.exclude_for("box", 10);
+  policy.add({.at_s = 100, .code = ErrorCode::kPeer, .is_by_request = true});
+  EXPECT_THAT(policy.decide_next()->without, ElementsAre("box"));
+  now_s = 111;
+  EXPECT_THAT(policy.decide_next()->without, IsEmpty());
+  // A machine on probation would be left out after one failure.
+  policy.add(failure_of("box", false));
+  EXPECT_EQ(policy.decide_next()->excluded, "");
 }
 
 TEST(RestartPolicy, LeavesOutAnExcludedMachineUntilItIsRequired) {
