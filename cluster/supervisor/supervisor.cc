@@ -19,6 +19,7 @@
 #include "cluster/run/resume_hint.h"
 #include "cluster/run_record/event_log.h"
 #include "cluster/supervisor/decide.h"
+#include "cluster/supervisor/hand_over.h"
 #include "cluster/supervisor/later_requests.h"
 #include "cluster/supervisor/learning.h"
 #include "cluster/supervisor/loss_text.h"
@@ -174,6 +175,13 @@ class Supervisor {
       return with_resume_hint({ErrorCode::kTerminated,
                                fmt::format("every machine leaves, after step {} was saved", step),
                                fmt::format("the workers on {} received SIGTERM", names), ""});
+    }
+    const TrainingRequest& first = requests_.first();
+    const Result<void> handed_over = hand_over(leaving, run_, first.planning.cluster,
+                                               first.machines.stage_program, *lock_, log_);
+    if (!handed_over.ok()) {
+      log_.warn(fmt::format("the parts of the checkpoint on {} were not copied: {}: {}", names,
+                            handed_over.error().what, handed_over.error().cause));
     }
     exclude_leaving(leaving);
     Error error = with_resume_hint({ErrorCode::kPeer,
