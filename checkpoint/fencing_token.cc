@@ -1,8 +1,12 @@
 #include "checkpoint/fencing_token.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/file.h>
 
+#include <cerrno>
 #include <charconv>
+#include <utility>
 
 #include "base/json.h"
 #include "base/system/files.h"
@@ -69,6 +73,19 @@ Result<void> require_launch(const std::filesystem::path& run_dir, const std::str
       ErrorCode::kConfig,
       fmt::format("the run folder {} on this machine is not the launcher's", run_dir.string()),
       "it is another folder of that name, or a copy: its last launch differs", remedy};
+}
+
+OwnedFd mark_worker(const std::filesystem::path& run_dir, const std::string& launch) {
+  const Result<LaunchId> id = parse_launch(launch);
+  if (!id.ok()) return {};
+  Result<OwnedFd> fd = open_regular_file(launch_file(run_dir, id->number), O_RDONLY);
+  if (!fd.ok() || ::flock(fd->get(), LOCK_SH | LOCK_NB) != 0) return {};
+  return *std::move(fd);
+}
+
+bool has_workers(const std::filesystem::path& run_dir, std::int64_t number) {
+  const Result<OwnedFd> fd = open_regular_file(launch_file(run_dir, number), O_RDWR);
+  return fd.ok() && ::flock(fd->get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
 }
 
 }  // namespace motley

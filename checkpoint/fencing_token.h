@@ -12,6 +12,7 @@
 #include <string>
 
 #include "base/result.h"
+#include "base/system/owned_fd.h"
 
 namespace motley {
 
@@ -34,5 +35,13 @@ struct LaunchId {
 // another folder of that name. `launch`: as launch_text.
 [[nodiscard]] Result<void> require_launch(const std::filesystem::path& run_dir,
                                           const std::string& launch);
+
+// Marks the launch as one that still has workers, for as long as the descriptor is open: a shared
+// lock (flock) of its file in `launches/`. An invalid descriptor if that is impossible, for example
+// on a file system without locks.
+[[nodiscard]] OwnedFd mark_worker(const std::filesystem::path& run_dir, const std::string& launch);
+
+// Whether a process on any machine has marked the launch. False if that cannot be determined.
+[[nodiscard]] bool has_workers(const std::filesystem::path& run_dir, std::int64_t number);
 
 }  // namespace motley

@@ -2,6 +2,8 @@
 // Implemented by WorkerChannel, and by the tests' own.
 #pragma once
 
+#include <cstdint>
+#include <functional>
 #include <string>
 
 #include "base/clock.h"
@@ -27,8 +29,16 @@ class LauncherChannel : public EventSink {
   // channel.
   [[nodiscard]] virtual const ProgressClock& group_progress_clock() const = 0;
 
-  // Whether the launcher has asked to end the training after the current step. Any thread.
+  // Whether the training is to end after the current step, because the launcher has asked for it
+  // or, after outlive_launcher(), is lost. Any thread.
   [[nodiscard]] virtual bool is_to_finish() const = 0;
+
+  // From now on the loss of the launcher does not end the process at once: it may finish and save
+  // its step. It ends if `progress` (any thread) returns the same count for too long.
+  virtual void outlive_launcher(std::function<std::uint64_t()> progress) = 0;
+
+  // Whether the launcher is lost. Events are then dropped, and no message arrives. Any thread.
+  [[nodiscard]] virtual bool is_launcher_lost() const = 0;
 };
 
 }  // namespace motley

@@ -5,18 +5,13 @@
 
 #include "base/json_fwd.h"
 #include "base/result.h"
-#include "checkpoint/checkpoint.h"
+#include "checkpoint/save/shard_report.h"
 
 namespace motley {
 
-struct ShardMessage {
-  CheckpointState state;  // only the fields that change per step: step, samples, tokens, updates
-  Shard shard;
-};
-
-[[nodiscard]] Json shard_event(const ShardMessage& message);
+[[nodiscard]] Json shard_event(const ShardReport& report);
 // kCorrupt if it is malformed.
-[[nodiscard]] Result<ShardMessage> read_shard_event(const Json& event);
+[[nodiscard]] Result<ShardReport> read_shard_event(const Json& event);
 
 // The event with which a rank reports that its part could not be written, and that it continues.
 struct ShardFailure {

@@ -37,6 +37,28 @@ Result<WantedStep> wanted_from_json(const Json& json, const std::string& source)
   return wanted;
 }
 
+Json left_to_json(const std::vector<LeftReport>& left) {
+  Json json = Json::array();
+  for (const LeftReport& each : left) {
+    json.push_back({{"launch", each.launch}, {"report", shard_report_to_json(each.report)}});
+  }
+  return json;
+}
+
+Result<std::vector<LeftReport>> left_from_json(const Json& event, const std::string& source) {
+  std::vector<LeftReport> left;
+  MOTLEY_ASSIGN(const std::vector<Json> entries, objects_of(event, "left", source));
+  for (const Json& entry : entries) {
+    LeftReport each;
+    MOTLEY_ASSIGN(each.launch, json_get<std::string>(entry, "launch", source));
+    const auto report = entry.find("report");
+    if (report == entry.end()) return unusable_message(source, "'report' is missing");
+    MOTLEY_ASSIGN(each.report, shard_report_from_json(*report, source));
+    left.push_back(std::move(each));
+  }
+  return left;
+}
+
 }  // namespace
 
 Json inventory_order_to_json(const InventoryOrder& order) {
@@ -74,6 +96,7 @@ std::vector<Json> store_events(const StoreContents& answer) {
                 {"whole", answer.intact},
                 {"damaged", answer.damaged}};
   if (!answer.metadata_error.empty()) first["untold"] = answer.metadata_error;
+  if (!answer.left.empty()) first["left"] = left_to_json(answer.left);
   std::vector<Json> events = {std::move(first)};
   if (!answer.step_metadata) return events;
   for (Json& piece : in_pieces(metadata_to_json(*answer.step_metadata).dump())) {
@@ -107,6 +130,9 @@ Result<StoreContents> read_store_event(const Json& event, const std::string& sou
     if (excerpt(answer.metadata_error, kUntoldBytesMax) != answer.metadata_error) {
       return unusable_message(source, "'untold' is too long or has control characters");
     }
+  }
+  if (event.contains("left")) {
+    MOTLEY_ASSIGN(answer.left, left_from_json(event, source));
   }
   return answer;
 }

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -22,8 +23,8 @@ namespace {
 constexpr double kFirstMessage_s = 60;
 constexpr double kHeartbeatInterval_s = 0.25;
 
-// After the launcher has ended, it no longer copies the worker's standard error to the rank's log,
-// so a training rank writes its last message to the log itself.
+// A lost launcher no longer copies the worker's standard error to the rank's log, so a training
+// rank writes its last message to the log itself.
 std::function<void(const std::string&)> log_for_last_words(const Job& job) {
   if (job.verb != "train") return {};
   return [path = std::filesystem::path(job.run_dir) / "log" /
@@ -75,6 +76,12 @@ void say_without_channel(const OwnedFd& output, const Json& event) {
   [[maybe_unused]] const ssize_t written = ::write(output.get(), line.data(), line.size());
 }
 
+// Exits at once if the launcher is lost: the next one waits for this process, and what it saved is
+// on the disk.
+void leave_without_launcher(const std::optional<WorkerChannel>& channel) {
+  if (channel && channel->is_launcher_lost()) std::_Exit(channel->lost_status());
+}
+
 }  // namespace
 
 int serve_launcher(const WorkerRole& worker_role) {
@@ -99,9 +106,11 @@ int serve_launcher(const WorkerRole& worker_role) {
     } else {
       say_without_channel(output, event);
     }
+    leave_without_launcher(channel);
     return static_cast<int>(served.error().code);
   }
   channel->send({{"event", "done"}, {"peak_bytes", peak_resident_bytes()}});
+  leave_without_launcher(channel);
   return 0;
 }
 

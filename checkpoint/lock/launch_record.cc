@@ -21,14 +21,19 @@ namespace {
 constexpr std::uint64_t kFileBytesMax = 1 << 16;
 constexpr const char* kHeldWord = "held";
 constexpr const char* kFree = "free";
+constexpr const char* kLeft = "left";
+
+const char* state_of(const LaunchRecord& record) {
+  if (record.is_free) return kFree;
+  return record.is_left ? kLeft : kHeldWord;
+}
 
 }  // namespace
 
 std::string launch_record_text(const LaunchRecord& record) {
   const ProcessIdentity& process = record.process;
-  Json json = {{"launch", record.launch},   {"state", record.is_free ? kFree : kHeldWord},
-               {"host", process.host},      {"pid", process.pid},
-               {"since", record.since},     {"place", process.place},
+  Json json = {{"launch", record.launch},   {"state", state_of(record)}, {"host", process.host},
+               {"pid", process.pid},        {"since", record.since},     {"place", process.place},
                {"started", process.started}};
   if (!process.installation.empty()) json["installation"] = process.installation;
   if (record.is_of_worker) json["worker"] = true;
@@ -59,6 +64,7 @@ std::optional<LaunchRecord> read_launch_record(const std::filesystem::path& run_
   };
   record.launch = string("launch");
   record.is_free = string("state") == kFree;
+  record.is_left = string("state") == kLeft;
   record.since = string("since");
   const auto is_of_worker = json_get<bool>(*json, "worker", path.string());
   record.is_of_worker = is_of_worker && *is_of_worker;

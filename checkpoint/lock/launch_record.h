@@ -20,13 +20,14 @@ struct LaunchRecord {
   std::string since;      // for display, UTC
   bool is_known = false;  // the file was read completely
   bool is_free = false;   // its launcher has released the folder
+  bool is_left = false;   // of a worker that has lost its launcher: it saves its step and ends
   // A record in a machine's own folder, of a worker process there: the launcher may be elsewhere.
   bool is_of_worker = false;
   timespec renewed{};  // modification time, by the clock of the file system
 };
 
-// The file's text. Its length is the same for free and held records, so that one can overwrite the
-// other.
+// The file's text. Its length is the same for free, held and left records, so that one can
+// overwrite the other.
 [[nodiscard]] std::string launch_record_text(const LaunchRecord& record);
 
 // The record as far as the file contains it: a file that is being written, or whose launcher was

@@ -17,6 +17,7 @@
 #include "base/clock.h"
 #include "base/system/files.h"
 #include "base/system/owned_fd.h"
+#include "checkpoint/lock/await_workers.h"
 
 namespace motley {
 namespace {
@@ -114,6 +115,7 @@ Result<std::optional<LaunchRecord>> LockAcquirer::acquire(const NextLaunch& next
     if (last > 0) {
       MOTLEY_ASSIGN(const bool is_free, await_free());
       if (!is_free) continue;
+      await_workers(run_dir_, holder_, timing_.saving_s, log_);
     }
     LaunchRecord mine = record_of(*id, is_worker_);
     const fs::path path = launch_file(run_dir_, mine.number);

@@ -99,8 +99,12 @@ struct RunLock::Impl {
     renewer.request_stop();
     if (renewer.joinable()) renewer.join();
     record.is_free = true;
+    write_record();
+  }
+
+  // If it fails, the next launcher detects by itself that this one is gone.
+  void write_record() const {
     const std::string text = launch_record_text(record);
-    // If it fails, the next launcher detects by itself that this one is gone.
     const Result<OwnedFd> fd = open_record();
     if (!fd.ok()) return;
     [[maybe_unused]] const ssize_t written = ::write(fd->get(), text.data(), text.size());
@@ -241,6 +245,11 @@ const std::string& RunLock::launch() const {
 
 std::int64_t RunLock::number() const {
   return impl_->record.number;
+}
+
+void RunLock::leave() {
+  impl_->record.is_left = true;
+  impl_->write_record();
 }
 
 Result<void> RunLock::confirm() {

@@ -28,10 +28,13 @@ class RunLock {
   struct Timing {
     double renew_s = 5;
     double stale_s = 20;  // time without a renewal, for launchers not visible from here
+    // Time without a written byte, for workers that save after the end of their launcher.
+    double saving_s = 60;
   };
 
   // Creates the folder if it is absent. kPeer, naming the holder and since when, if another
-  // launcher holds it. May first watch such a launcher for stale_s, and reports that in `log`.
+  // launcher holds it. May first watch such a launcher for stale_s, and wait for workers of one
+  // that is gone while they save; reports that in `log`.
   [[nodiscard]] static Result<RunLock> acquire(const std::filesystem::path& run_dir,
                                                const Log& log,
                                                Timing timing);
@@ -59,6 +62,10 @@ class RunLock {
   // Continues under a number above `least`, because other folders of the run have seen that one.
   // kPeer as acquire().
   [[nodiscard]] Result<void> advance_past(std::int64_t least, const Log& log);
+
+  // Records that the launcher is lost: this process saves its step and ends, and other launchers
+  // wait for that. REQUIRES: of join().
+  void leave();
 
   // kPeer if another launcher holds the folder, or it no longer exists. Reads the files only if the
   // last check is too old to exclude another launcher, so calls in a loop are cheap.

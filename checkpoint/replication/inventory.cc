@@ -2,13 +2,19 @@
 
 #include <fmt/format.h>
 
+#include <chrono>
 #include <cstddef>
 #include <optional>
+#include <thread>
 #include <utility>
 
+#include "base/clock.h"
+#include "base/log.h"
 #include "base/system/process_identity.h"
 #include "checkpoint/checkpoint.h"
+#include "checkpoint/lock/await_workers.h"
 #include "checkpoint/lock/launch_record.h"
+#include "checkpoint/lock/run_lock.h"
 #include "checkpoint/replication/folder_id.h"
 #include "checkpoint/replication/intact_file.h"
 #include "checkpoint/save/space.h"
@@ -31,6 +37,30 @@ void add_metadata(const CheckpointInfo& checkpoint, StoreContents& contents) {
   }
 }
 
+// The process that holds a machine's own folder, if it runs. One that is not visible from here is
+// detected by the rank that locks the folder.
+std::optional<LaunchRecord> running_holder(const std::filesystem::path& dir, std::int64_t launch) {
+  auto last = read_launch_record(dir, launch);
+  const bool is_held = last && last->is_known && !last->is_free &&
+                       liveness_of(last->process) == ProcessLiveness::kRuns;
+  return is_held ? std::move(last) : std::nullopt;
+}
+
+// The same after the end of workers that have lost their launcher. They may not know it yet.
+std::optional<LaunchRecord> holder_of(const std::filesystem::path& dir, std::int64_t launch) {
+  constexpr double kNotice_s = 2;
+  constexpr std::chrono::milliseconds kMoment(50);
+  const Deadline deadline = Deadline::after_s(kNotice_s);
+  auto holder = running_holder(dir, launch);
+  while (holder && !holder->is_left && !deadline.passed()) {
+    std::this_thread::sleep_for(kMoment);
+    holder = running_holder(dir, launch);
+  }
+  if (!holder || !holder->is_left) return holder;
+  await_workers(dir, *holder, RunLock::Timing{}.saving_s, Log("", LogLevel::kWarn));
+  return running_holder(dir, launch);
+}
+
 }  // namespace
 
 WantedStep wanted_step(const CheckpointMetadata& step_metadata) {
@@ -46,11 +76,10 @@ Result<StoreContents> take_inventory(const StoreLocation& location,
   MOTLEY_ASSIGN(contents.run, read_run_id(location.dir));
   contents.last_launch = last_launch(location.dir);
   if (!location.is_shared) {
-    // If the process is not visible from here, the rank that locks the folder detects it.
-    const auto last = read_launch_record(location.dir, contents.last_launch);
-    const bool is_held = last && last->is_known && !last->is_free &&
-                         liveness_of(last->process) == ProcessLiveness::kRuns;
-    if (is_held) contents.lock_holder = describe_launch(*last);
+    if (const auto holder = holder_of(location.dir, contents.last_launch)) {
+      contents.lock_holder = describe_launch(*holder);
+    }
+    contents.left = left_reports(location.dir);
   }
   for (const CheckpointInfo& checkpoint : list_checkpoints(location.dir)) {
     contents.steps.push_back(checkpoint.step);

@@ -11,6 +11,7 @@
 #include "checkpoint/replication/checkpoint_metadata.h"
 #include "checkpoint/replication/store_location.h"
 #include "checkpoint/safetensors.h"
+#include "checkpoint/save/shard_report.h"
 
 namespace motley {
 
@@ -39,9 +40,11 @@ struct StoreContents {
   std::optional<CheckpointMetadata> step_metadata;  // as requested, if available
   // Why they are not, if the step's manifest is here: an excerpt of one line.
   std::string metadata_error;
+  std::vector<LeftReport> left;  // parts of saves that may be complete but are not committed
 };
 
-// `work` counts the bytes read, with their expected total.
+// First waits for workers in a machine's own folder that have lost their launcher and save their
+// step. `work` counts the bytes read, with their expected total.
 [[nodiscard]] Result<StoreContents> take_inventory(const StoreLocation& location,
                                                    const StoreQuery& store_query,
                                                    ProgressCounter* work);

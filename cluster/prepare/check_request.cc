@@ -13,6 +13,7 @@
 #include "cluster/planning/check_plan.h"
 #include "cluster/planning/resolve_plan.h"
 #include "cluster/replication/machine_stores.h"
+#include "cluster/run/left_save.h"
 #include "record/report_text.h"
 #include "record/run_folder.h"
 #include "run_config/config_io.h"
@@ -77,6 +78,7 @@ Result<bool> resumes_from_checkpoint(const TrainingRequest& request, const RunMa
   const RunFolder folder(request.planning.config.run.dir);
   MOTLEY_ASSIGN(const bool is_run, path_exists(folder.config_path()));
   if (!is_run || !list_checkpoints(folder.dir()).empty()) return true;
+  if (!request.dry_run && left_save(folder.dir())) return true;
   MOTLEY_TRY(require_all_count(folder.dir()));
   return false;
 }

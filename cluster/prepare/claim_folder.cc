@@ -10,6 +10,7 @@
 #include "checkpoint/checkpoint.h"
 #include "cluster/replication/machine_stores.h"
 #include "cluster/run/inventory_request.h"
+#include "cluster/run/left_save.h"
 
 namespace motley {
 namespace {
@@ -62,25 +63,41 @@ Result<void> require_run(const RunFolder& folder,
   return require_run_somewhere(folder, request, checked, log);
 }
 
-Result<std::unique_ptr<RunLock>> lock_folder(const RunFolder& folder,
-                                             const TrainingRequest& request,
-                                             const CheckedRequest& checked,
-                                             const Log& log) {
+// Commits what an earlier launch left to commit; then, whether the run resumes.
+Result<bool> resumes_here(const RunFolder& folder,
+                          const TrainingRequest& request,
+                          const CheckedRequest& checked,
+                          const Log& log) {
+  if (commit_left_save(folder.dir(), log) && request.resume) return true;
+  if (!checked.resumes) return false;
+  // If the only checkpoint would have been one that cannot be committed, the run starts again.
+  MOTLEY_ASSIGN(const bool is_run, path_exists(folder.config_path()));
+  return !is_run || !list_checkpoints(folder.dir()).empty() || !require_all_count(folder.dir());
+}
+
+Result<ClaimedFolder> lock_folder(const RunFolder& folder,
+                                  const TrainingRequest& request,
+                                  const CheckedRequest& checked,
+                                  const Log& log) {
   MOTLEY_ASSIGN(const bool exists, path_exists(folder.dir()));
   if (checked.resumes && !exists) MOTLEY_TRY(require_run(folder, request, checked, log));
   MOTLEY_TRY(folder.make());
   MOTLEY_ASSIGN(RunLock acquired, RunLock::acquire(folder.dir(), log));
-  auto lock = std::make_unique<RunLock>(std::move(acquired));
-  if (!checked.resumes) {
-    Result<void> created = folder.create(lock->number());
+  ClaimedFolder claimed{folder, std::make_unique<RunLock>(std::move(acquired)), checked.resumes};
+  const std::string& launch = claimed.lock->launch();
+  if (!checked.machines.may_be_distributed) {
+    MOTLEY_ASSIGN(claimed.resumes, resumes_here(folder, request, checked, log));
+  }
+  if (!claimed.resumes) {
+    Result<void> created = folder.create(claimed.lock->number());
     if (!created.ok()) return with_resume(std::move(created).error(), folder, request);
   }
   // The folder is locked, so partial files are of an earlier launch. With distributed checkpoints
   // they are retained: they may be the only copy of files committed on another machine.
   if (!checked.machines.may_be_distributed) {
-    MOTLEY_TRY(prune_checkpoints(folder.dir(), /*rule=*/{}, lock->launch()));
+    MOTLEY_TRY(prune_checkpoints(folder.dir(), /*rule=*/{}, launch));
   }
-  return lock;
+  return claimed;
 }
 
 }  // namespace
@@ -91,12 +108,12 @@ Result<ClaimedFolder> claim_folder(const TrainingRequest& request,
   const RunFolder folder(request.planning.config.run.dir);
   if (request.dry_run) {
     if (!checked.resumes) MOTLEY_TRY(folder.check_new());
-    return ClaimedFolder{folder, nullptr};
+    return ClaimedFolder{folder, nullptr, checked.resumes};
   }
-  MOTLEY_ASSIGN(auto lock, lock_folder(folder, request, checked, log));
+  MOTLEY_ASSIGN(ClaimedFolder claimed, lock_folder(folder, request, checked, log));
   MOTLEY_TRY(make_folders(folder.log_dir()));
   MOTLEY_TRY(log.write_to(folder.log_dir() / "motley.log"));
-  return ClaimedFolder{folder, std::move(lock)};
+  return claimed;
 }
 
 }  // namespace motley

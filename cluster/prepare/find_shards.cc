@@ -10,6 +10,7 @@
 #include "base/system/files.h"
 #include "checkpoint/checkpoint.h"
 #include "cluster/run/inventory_request.h"
+#include "cluster/run/left_save.h"
 
 namespace motley {
 namespace {
@@ -46,6 +47,16 @@ Result<void> check_is_newest(const std::optional<RestorePoint>& point,
                   step)};
 }
 
+// Commits what an earlier launch left to commit, by the reports in all folders.
+void commit_left(const StoreInventory& stores, const RunFolder& folder, const Log& log) {
+  std::vector<LeftReport> elsewhere;
+  for (const auto& [id, store] : stores.by_id) {
+    if (id.empty()) continue;
+    elsewhere.insert(elsewhere.end(), store.contents.left.begin(), store.contents.left.end());
+  }
+  (void)commit_left_save(folder.dir(), log, elsewhere);
+}
+
 // For a run that was started but has no checkpoint.
 Result<void> prepare_new_run(const ClaimedFolder& claimed) {
   MOTLEY_ASSIGN(const bool is_run, path_exists(claimed.folder.config_path()));
@@ -71,8 +82,12 @@ Result<FoundShards> find_shards(const TrainingRequest& request,
       inventory_request(request, checked.planning.cluster, checked.machines.names, launch);
   // A run that cannot be resumed creates no folders.
   if (request.resume) query.if_absent = IfAbsent::kLeave;
+  bool has_asked = false;
   const QueryStores ask = [&](const StoreQuery& store_query) -> Result<StoreInventory> {
     MOTLEY_ASSIGN(found.stores, inventory_stores(query, store_query, log));
+    if (request.resume && !std::exchange(has_asked, true)) {
+      commit_left(found.stores, claimed.folder, log);
+    }
     return found.stores;
   };
   if (request.resume) {

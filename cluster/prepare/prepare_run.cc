@@ -58,6 +58,7 @@ Result<ReadyRun> store_run(const TrainingRequest& request,
 Result<Launch> prepare_run(const TrainingRequest& request, Log& log) {
   MOTLEY_ASSIGN(CheckedRequest checked, check_request(request, log));
   MOTLEY_ASSIGN(ClaimedFolder claimed, claim_folder(request, checked, log));
+  checked.resumes = claimed.resumes;
   const Config sent = with_absolute_paths(request.planning.config);
   MOTLEY_TRY(send_run_files(checked.planning.cluster, checked.machines.names, sent,
                             request.display.line, log));

@@ -48,46 +48,40 @@ CheckpointCommitter::CheckpointCommitter(std::filesystem::path run_dir,
                                          const ModelSpec& model,
                                          const Plan& plan,
                                          std::set<int> elsewhere)
-    : run_dir_(std::move(run_dir)),
-      launch_(std::move(launch)),
-      config_(config),
-      package_(model.package),
-      rank_count_(plan.rank_count()),
-      elsewhere_{std::move(elsewhere),
-                 static_cast<std::uint64_t>(model.parameter_count()) * sizeof(float)} {
-  for (const RankPlan& rank : plan.ranks) machines_.push_back(rank.machine);
-  common_.seed = config.train.seed;
-  common_.model_hash = model.hash();
-  common_.model_family = model.family;
-  common_.plan_hash = plan_hash_text(plan);
-  common_.optimizer = config.train.optimizer;
-  common_.plan = plan_fingerprint(plan);
+    : run_dir_(std::move(run_dir)), config_(config), package_(model.package) {
+  header_.launch = std::move(launch);
+  header_.config = config_to_json(config_);
+  header_.elsewhere = {std::move(elsewhere),
+                       static_cast<std::uint64_t>(model.parameter_count()) * sizeof(float)};
+  for (const RankPlan& rank : plan.ranks) header_.machines.push_back(rank.machine);
+  CheckpointState& common = header_.common;
+  common.seed = config.train.seed;
+  common.model_hash = model.hash();
+  common.model_family = model.family;
+  common.plan_hash = plan_hash_text(plan);
+  common.optimizer = config.train.optimizer;
+  common.plan = plan_fingerprint(plan);
+}
+
+Result<void> CheckpointCommitter::set_data(DataFingerprint data) {
+  header_.common.data = std::move(data);
+  MOTLEY_ASSIGN(const SaveHeader whole, header());
+  return write_save_header(run_dir_, whole);
 }
 
 Result<std::optional<SaveOutcome>> CheckpointCommitter::add_shard(int rank, const Json& event) {
-  MOTLEY_ASSIGN(ShardMessage message, read_shard_event(event));
-  CheckpointState state = common_;
-  state.step = message.state.step;
-  state.samples = message.state.samples;
-  state.tokens = message.state.tokens;
-  state.optimizer_updates = message.state.optimizer_updates;
-  state.gradient_scale = message.state.gradient_scale;
-  state.evaluations = message.state.evaluations;
-  state.round_tokens = message.state.round_tokens;
-  Open& open = open_[state.step];
-  if (!open.state) open.state = state;
-  if (open.state->samples != state.samples || open.state->tokens != state.tokens ||
-      open.state->optimizer_updates != state.optimizer_updates ||
-      open.state->gradient_scale != state.gradient_scale ||
-      open.state->evaluations != state.evaluations ||
-      open.state->round_tokens != state.round_tokens) {
+  MOTLEY_ASSIGN(ShardReport report, read_shard_event(event));
+  const std::int64_t step = report.state.step;
+  Open& open = open_[step];
+  if (!open.progress) open.progress = report.state;
+  if (!has_same_progress(*open.progress, report.state)) {
     return Error{
         ErrorCode::kInternal,
-        fmt::format("rank {} saved step {} in a different state from its peers", rank, state.step),
-        "", ""};
+        fmt::format("rank {} saved step {} in a different state from its peers", rank, step), "",
+        ""};
   }
-  open.shards[rank] = std::move(message.shard);
-  return end_when_complete(state.step);
+  open.shards[rank] = std::move(report.shard);
+  return end_when_complete(step);
 }
 
 Result<std::optional<SaveOutcome>> CheckpointCommitter::add_failure(int rank, const Json& event) {
@@ -98,12 +92,13 @@ Result<std::optional<SaveOutcome>> CheckpointCommitter::add_failure(int rank, co
 
 std::optional<SaveOutcome> CheckpointCommitter::end_when_complete(std::int64_t step) {
   Open& open = open_[step];
-  if (static_cast<int>(open.shards.size() + open.failures.size()) < rank_count_) return {};
+  const std::size_t rank_count = header_.machines.size();
+  if (open.shards.size() + open.failures.size() < rank_count) return {};
   SaveOutcome outcome{.step = step};
   if (!open.failures.empty()) {
     const auto& [rank, error] = *open.failures.begin();
     outcome.failure = error;
-    if (open.failures.size() == 1 && rank_count_ > 1) outcome.failed_rank = rank;
+    if (open.failures.size() == 1 && rank_count > 1) outcome.failed_rank = rank;
   } else if (auto committed = commit(open); committed.ok()) {
     outcome.folder = std::move(committed).value();
   } else {
@@ -112,7 +107,7 @@ std::optional<SaveOutcome> CheckpointCommitter::end_when_complete(std::int64_t s
   open_.erase(step);
   if (outcome.failure) {
     // All ranks have reported, so none of them writes there any more.
-    (void)discard_partial({run_dir_, launch_, step});
+    (void)discard_partial({run_dir_, header_.launch, step});
     return outcome;
   }
   newest_ = step;
@@ -127,25 +122,21 @@ Result<void> CheckpointCommitter::prune() const {
   std::erase_if(checkpoints, [&](const CheckpointInfo& each) { return each.step > *newest_; });
   RetentionPolicy rule = retention_policy(config_, checkpoints);
   rule.always.insert(always_retained_.begin(), always_retained_.end());
-  return prune_to(run_dir_, retained_steps(checkpoints, rule), launch_);
+  return prune_to(run_dir_, retained_steps(checkpoints, rule), header_.launch);
 }
 
-Result<std::filesystem::path> CheckpointCommitter::commit(Open& open) const {
-  std::vector<Shard> shards;
-  for (auto& [rank, shard] : open.shards) {
-    // If all ranks write to one folder, the manifest need not name their machines.
-    if (!elsewhere_.ranks.empty()) {
-      shard.model.machine = machines_[static_cast<std::size_t>(rank)];
-      shard.optimizer.machine = shard.model.machine;
-    }
-    shards.push_back(std::move(shard));
-  }
-  Json model_config = huggingface_config(config_.model);
+Result<SaveHeader> CheckpointCommitter::header() const {
+  SaveHeader whole = header_;
+  whole.model_config = huggingface_config(config_.model);
   if (package_) {
-    MOTLEY_ASSIGN(model_config, checkpoint_config(*package_));
+    MOTLEY_ASSIGN(whole.model_config, checkpoint_config(*package_));
   }
-  return commit_checkpoint(run_dir_, launch_, *open.state, shards, config_to_json(config_),
-                           model_config, elsewhere_);
+  return whole;
+}
+
+Result<std::filesystem::path> CheckpointCommitter::commit(const Open& open) const {
+  MOTLEY_ASSIGN(const SaveHeader whole, header());
+  return commit_save(run_dir_, whole, *open.progress, open.shards);
 }
 
 }  // namespace motley

@@ -15,6 +15,7 @@
 #include "base/json.h"
 #include "base/result.h"
 #include "checkpoint/checkpoint.h"
+#include "cluster/run/save_header.h"
 #include "models/spec/model_spec.h"
 #include "plan/plan.h"
 #include "run_config/config.h"
@@ -55,8 +56,8 @@ class CheckpointCommitter {
                       const Plan& plan,
                       std::set<int> elsewhere = {});
 
-  // The data recorded in the manifests from now on.
-  void set_data(DataFingerprint data) { common_.data = std::move(data); }
+  // The data recorded in the manifests from now on. Writes the launch's SaveHeader.
+  [[nodiscard]] Result<void> set_data(DataFingerprint data);
 
   // Excludes these steps from pruning: checkpoints that survive the loss of any one machine, or
   // will once they are copied.
@@ -74,22 +75,20 @@ class CheckpointCommitter {
 
  private:
   struct Open {
-    std::optional<CheckpointState> state;  // from the first shard
-    std::map<int, Shard> shards;           // by rank
-    std::map<int, Error> failures;         // by rank
+    std::optional<CheckpointState> progress;  // from the first shard
+    std::map<int, Shard> shards;              // by rank
+    std::map<int, Error> failures;            // by rank
   };
 
   [[nodiscard]] std::optional<SaveOutcome> end_when_complete(std::int64_t step);
-  [[nodiscard]] Result<std::filesystem::path> commit(Open& open) const;
+  // With config.json, which a package may fail to provide.
+  [[nodiscard]] Result<SaveHeader> header() const;
+  [[nodiscard]] Result<std::filesystem::path> commit(const Open& open) const;
 
   std::filesystem::path run_dir_;
-  std::string launch_;
   Config config_;
   std::shared_ptr<const Package> package_;  // null if the model is not a package
-  std::vector<std::string> machines_;       // by rank
-  CheckpointState common_;                  // the part that is the same for all steps
-  int rank_count_;
-  RemoteShards elsewhere_;
+  SaveHeader header_;                       // without config.json
   std::set<std::int64_t> always_retained_;
   std::optional<std::int64_t> newest_;  // committed here
   std::map<std::int64_t, Open> open_;   // by step

@@ -25,6 +25,13 @@ SaveFollower::SaveFollower(const ReadyRun& run, FolderReplicators::Send send, Em
   committer_.retain_always(replicators_.safe_steps());
 }
 
+void SaveFollower::set_data(DataFingerprint fingerprint) {
+  const Result<void> written = committer_.set_data(std::move(fingerprint));
+  if (written.ok()) return;
+  warn(fmt::format("a save that this launcher could not commit would be lost: {}: {}",
+                   written.error().what, written.error().cause));
+}
+
 Result<void> SaveFollower::on_event(int worker, const std::string& kind, const Json& event) {
   if (kind == "shard") return end_save(committer_.add_shard(worker, event));
   if (kind == "shard_failed") return end_save(committer_.add_failure(worker, event));

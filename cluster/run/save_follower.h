@@ -29,7 +29,7 @@ class SaveFollower {
   SaveFollower(const ReadyRun& run, FolderReplicators::Send send, EmitEvent emit_event);
 
   // Sets the data that the run reads, for manifests. REQUIRES: no save has ended.
-  void set_data(DataFingerprint fingerprint) { committer_.set_data(std::move(fingerprint)); }
+  void set_data(DataFingerprint fingerprint);
 
   // Handles an event of any kind; those not about saves are ignored. A failed save is reported and
   // is not an error; an invalid event is.

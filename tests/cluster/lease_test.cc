@@ -151,5 +151,58 @@ TEST_F(LeaseTest, ProlongsNoWaitWhereNobodyGetsOn) {
   EXPECT_EQ(worker.reap().status, static_cast<int>(ErrorCode::kPeer));
 }
 
+// Waits for the first event, after which a worker of "save" or "stall" outlives its launcher.
+void wait_for_hello(Process& worker) {
+  std::string text;
+  for (char c = 0; text.find("hello") == text.npos;) {
+    pollfd readable{.fd = worker.output().get(), .events = POLLIN};
+    ASSERT_EQ(::poll(&readable, 1, 30'000), 1);
+    ASSERT_EQ(::read(worker.output().get(), &c, 1), 1);
+    text += c;
+  }
+}
+
+// Its events fill the pipe, which no launcher reads.
+TEST_F(LeaseTest, LetsATrainingWorkerSaveFirst) {
+  Process worker = start("save", "1.5");
+  (void)ends_in_s(worker, 30);
+  ASSERT_TRUE(has_ended(worker));
+  EXPECT_EQ(worker.reap().status, kLeaseExpiredStatus);
+  std::ifstream words(folder_ / "words");
+  EXPECT_EQ(std::string(std::istreambuf_iterator<char>(words), {}), "saved");
+}
+
+TEST_F(LeaseTest, TheEndOfTheInputLetsATrainingWorkerSaveFirst) {
+  Process worker = start("save", "1.5", 60);
+  wait_for_hello(worker);
+  worker.input().reset();
+  (void)ends_in_s(worker, 30);
+  ASSERT_TRUE(has_ended(worker));
+  EXPECT_EQ(worker.reap().status, static_cast<int>(ErrorCode::kTerminated));
+  std::ifstream words(folder_ / "words");
+  EXPECT_EQ(std::string(std::istreambuf_iterator<char>(words), {}), "saved");
+}
+
+TEST_F(LeaseTest, AnOrderToStopLetsNoWorkerSave) {
+  Process worker = start("save", "1.5", 60);
+  wait_for_hello(worker);
+  const std::string stop = "{\"stop\":true}\n";
+  EXPECT_EQ(::write(worker.input().get(), stop.data(), stop.size()),
+            static_cast<ssize_t>(stop.size()));
+  (void)ends_in_s(worker, 30);
+  ASSERT_TRUE(has_ended(worker));
+  EXPECT_EQ(worker.reap().status, static_cast<int>(ErrorCode::kTerminated));
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "words"));
+}
+
+TEST_F(LeaseTest, EndsASaveWithoutProgress) {
+  Process worker = start("stall", "", 60);
+  wait_for_hello(worker);
+  worker.input().reset();
+  (void)ends_in_s(worker, 30);
+  ASSERT_TRUE(has_ended(worker));
+  EXPECT_EQ(worker.reap().status, static_cast<int>(ErrorCode::kTerminated));
+}
+
 }  // namespace
 }  // namespace motley

@@ -65,7 +65,7 @@ class PrepareRun : public ::testing::Test {
     plan.ranks.resize(1);
     plan.chunks = {{.layer_count = 1, .replicas = {{Rank{0}, 2}}}};
     CheckpointCommitter committer(run_folder().dir(), testing::kLaunch, config, model, plan);
-    committer.set_data(data_fingerprint(check()->data->identity, config.data));
+    EXPECT_TRUE(committer.set_data(data_fingerprint(check()->data->identity, config.data)).ok());
     const std::vector<float> values(4, 1.5F);
     const auto shard =
         write_shard({run_folder().dir(), testing::kLaunch, step}, 0, 1, {{"w", {4}, values}}, {});

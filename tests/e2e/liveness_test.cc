@@ -34,7 +34,8 @@ TEST(StoppedLauncher, IsLeftByItsWorkersAndSaysSoWhenItWakes) {
   const Outcome outcome = run.wait();
   EXPECT_EQ(outcome.status, 4);
   EXPECT_THAT(outcome.err, HasSubstr("because its lease expired, "));
-  EXPECT_THAT(outcome.err, HasSubstr("no checkpoint was saved yet: restart"));
+  EXPECT_THAT(outcome.err, HasSubstr("--resume continues from step "));
+  EXPECT_THAT(outcome.err, HasSubstr("which the workers saved"));
   EXPECT_TRUE(eventually([&] {
     return std::ranges::none_of(workers, [](pid_t pid) { return process_exists(pid); });
   }));

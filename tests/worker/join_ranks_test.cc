@@ -65,6 +65,10 @@ class Channel final : public LauncherChannel {
 
   [[nodiscard]] bool is_to_finish() const override { return false; }
 
+  void outlive_launcher(std::function<std::uint64_t()> /*progress*/) override {}
+
+  [[nodiscard]] bool is_launcher_lost() const override { return false; }
+
  private:
   Launcher& launcher_;
   Rank self_;
@@ -85,6 +89,10 @@ class Answering final : public LauncherChannel {
   [[nodiscard]] const ProgressClock& group_progress_clock() const override { return progress_; }
 
   [[nodiscard]] bool is_to_finish() const override { return false; }
+
+  void outlive_launcher(std::function<std::uint64_t()> /*progress*/) override {}
+
+  [[nodiscard]] bool is_launcher_lost() const override { return false; }
 
   std::vector<Json> sent;
 

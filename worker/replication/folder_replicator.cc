@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <condition_variable>
 #include <mutex>
 #include <optional>
@@ -28,7 +29,9 @@ struct FolderReplicator::Impl {
 
   void listen(const std::stop_token& stop) {
     constexpr double kListen_s = 0.1;
+    bool is_left = false;
     while (!stop.stop_requested()) {
+      if (is_own() && launcher.is_launcher_lost() && !std::exchange(is_left, true)) lock->leave();
       const Result<Json> message =
           launcher.receive(Deadline::after_s(kListen_s), "outcome of a save");
       if (message.ok()) hear(*message, stop);
@@ -131,11 +134,14 @@ void FolderReplicator::start(const FrameLink& link, const StallTimeout& stall_ti
 }
 
 Result<void> FolderReplicator::finish(std::int64_t last_saved_step) {
+  constexpr std::chrono::milliseconds kMoment(250);
   const Deadline deadline = impl_->stall_timeout->deadline();
   {
     std::unique_lock lock(impl_->mutex);
     const auto is_done = [&] { return impl_->done_step >= last_saved_step; };
-    while (!impl_->changed.wait_until(lock, deadline.time(), is_done)) {
+    while (!impl_->changed.wait_for(lock, kMoment, is_done)) {
+      // The next launch commits the save, and does the rest.
+      if (impl_->launcher.is_launcher_lost()) return {};
       if (!deadline.passed()) continue;
       return Error{ErrorCode::kPeer,
                    fmt::format("the launcher did not report the outcome of the save of step {}",

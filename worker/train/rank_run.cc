@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/wire_sizes.h"
+#include "checkpoint/fencing_token.h"
 #include "models/device/compute_device.h"
 #include "partitioner/search/planner.h"
 #include "pipeline/execute/unexpected_bytes.h"
@@ -110,6 +111,9 @@ Result<void> RankRun::train(StepVoter& voter, Evaluator& evaluator, ShardSaver& 
   };
   std::optional<EndRequest> end_request;
   if (capabilities_of(job_.plan.ranks[job_.rank.index()].device).keeps_state) {
+    // Until the process ends.
+    [[maybe_unused]] const int mark = mark_worker(job_.run_dir, job_.launch).release();
+    launcher_.outlive_launcher([&activity = activity_] { return activity.work().count(); });
     end_request.emplace([this] { launcher_.send({{"event", "leaving"}}); });
   }
   TrainStep step(schedule_of, voter, *link_, *executor_);

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "checkpoint/save/finite.h"
+#include "checkpoint/save/shard_report.h"
 #include "protocol/shard_message.h"
 
 namespace motley {
@@ -23,12 +24,6 @@ std::vector<OwnedTensor> copies_of(const std::vector<TensorView>& views) {
     copies.push_back({view.name, view.shape, {view.values.begin(), view.values.end()}});
   }
   return copies;
-}
-
-// The event with the outcome of a save, for which the launcher waits.
-Json saved_event(const CheckpointState& state, const Result<Shard>& shard) {
-  if (!shard.ok()) return shard_failed_event({state.step, shard.error()});
-  return shard_event({state, *shard});
 }
 
 }  // namespace
@@ -73,11 +68,26 @@ Result<void> StateSaver::begin(ShardContents contents) {
   MOTLEY_TRY(
       agree_on_space(self_, state.step, parts_.link, parts_.deadline(), shard_bytes_max(contents)));
   MOTLEY_TRY(require_finite(contents.parameters));
+  MOTLEY_TRY(confirm_launch());
   parts_.writer.begin(location, self_.rank.value, self_.rank_count, std::move(contents),
-                      [&events = parts_.events, state](const Result<Shard>& shard) {
-                        events.send(saved_event(state, shard));
+                      [this, location, state](const Result<Shard>& shard) {
+                        parts_.events.send(saved_event(location, state, shard));
                       });
   return {};
+}
+
+Result<void> StateSaver::confirm_launch() const {
+  return parts_.confirm_launch ? parts_.confirm_launch() : Result<void>();
+}
+
+Json StateSaver::saved_event(const SaveLocation& location,
+                             const CheckpointState& state,
+                             const Result<Shard>& shard) const {
+  if (!shard.ok()) return shard_failed_event({state.step, shard.error()});
+  const ShardReport report{state, *shard};
+  Result<void> reported = confirm_launch();
+  if (reported.ok()) reported = write_shard_report(location, self_.rank_count, report);
+  return reported.ok() ? shard_event(report) : shard_failed_event({state.step, reported.error()});
 }
 
 }  // namespace motley

@@ -1,6 +1,6 @@
 // StateSaver: saves a rank's state concurrently with the following steps
-// (checkpoint/save/shard_writer.h), and reports the result to the launcher. Used by the compute
-// thread only.
+// (checkpoint/save/shard_writer.h), and reports the result to the launcher and in the folder. Used
+// by the compute thread only.
 #pragma once
 
 #include <cstdint>
@@ -86,6 +86,8 @@ class StateSaver final : public ShardSaver {
     // The state of rounds (plan/rounds/rounds_plan.h); valid until a step changes it. nullptr:
     // there are none.
     std::function<RoundViews()> round_views = nullptr;
+    // An error if the run folder belongs to a later launch; any thread. nullptr: it cannot.
+    std::function<Result<void>()> confirm_launch = nullptr;
   };
 
   // References must outlive it.
@@ -100,6 +102,11 @@ class StateSaver final : public ShardSaver {
 
  private:
   Result<void> begin(ShardContents contents);
+  [[nodiscard]] Result<void> confirm_launch() const;
+  // The event with the outcome of a save, for which the launcher waits.
+  [[nodiscard]] Json saved_event(const SaveLocation& location,
+                                 const CheckpointState& state,
+                                 const Result<Shard>& shard) const;
 
   const SavingRank self_;
   const Parts parts_;

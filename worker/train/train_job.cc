@@ -245,6 +245,10 @@ Result<void> train(const Job& job,
                           outer->save_views([&run] { run.executor().add_round_feedback(); });
                       if (scope == StepScope::kAdopt) views.parameters = outer->anchor_views();
                       return views;
+                    },
+                    [&] {
+                      return launcher.is_launcher_lost() ? require_launch(job.run_dir, job.launch)
+                                                         : Result<void>();
                     }});
   std::optional<DeviceWatchdog> watch;
   if (!device.is_host()) {

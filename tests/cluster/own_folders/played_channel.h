@@ -50,6 +50,10 @@ class PlayedChannel final : public LauncherChannel {
 
   [[nodiscard]] bool is_to_finish() const override { return false; }
 
+  void outlive_launcher(std::function<std::uint64_t()> /*progress*/) override {}
+
+  [[nodiscard]] bool is_launcher_lost() const override { return false; }
+
  private:
   const std::function<void(const Json& event)> on_event_;
   const ProgressClock progress_;
