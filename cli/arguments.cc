@@ -142,6 +142,29 @@ std::string Arguments::command_line(const std::vector<std::string>& without,
   return line;
 }
 
+std::vector<std::string> Arguments::words(const std::vector<std::string>& without,
+                                          const std::vector<std::string>& with) const {
+  std::vector<std::string> words;
+  for (std::size_t begin = 0; begin < command_.size();) {
+    const std::size_t end = std::min(command_.find(' ', begin), command_.size());
+    words.push_back(command_.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  for (const auto& [option, value] : in_order_) {
+    const bool has_dash = value.starts_with("-");
+    if (option == kOperand) {
+      words.push_back((has_dash ? "./" : "") + value);
+    } else if (std::ranges::find(without, option) == without.end()) {
+      const bool has_value = !values_.at(option).empty();
+      words.push_back("--" + option + (has_value ? "=" + value : ""));
+    }
+  }
+  for (const std::string& flag : with) {
+    if (!has(flag)) words.push_back("--" + flag);
+  }
+  return words;
+}
+
 Result<Arguments> parse_arguments(const CommandSpec& spec,
                                   const std::vector<std::string>& words,
                                   const std::string& program) {

@@ -46,6 +46,9 @@ class Arguments {
   // The command as one shell line: without the options `without`, with the flags `with`.
   [[nodiscard]] std::string command_line(const std::vector<std::string>& without,
                                          const std::vector<std::string>& with) const;
+  // The same as words for a program: all but the program's own name.
+  [[nodiscard]] std::vector<std::string> words(const std::vector<std::string>& without,
+                                               const std::vector<std::string>& with) const;
 
  private:
   friend Result<Arguments> parse_arguments(const CommandSpec&,

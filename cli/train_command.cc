@@ -3,23 +3,24 @@
 #include <unistd.h>
 
 #include <cstdio>
-#include <cstdlib>
 #include <mutex>
-#include <set>
 #include <string>
 #include <utility>
 
 #include "base/json.h"
 #include "base/log.h"
 #include "base/process/progress_line.h"
+#include "base/system/files.h"
 #include "base/system/non_blocking_writer.h"
-#include "base/system/shell_word.h"
 #include "cli/command.h"
 #include "cli/inputs.h"
 #include "cli/invitation.h"
 #include "cli/local_machine.h"
+#include "cli/run_commands.h"
 #include "cli/train_messages.h"
+#include "cli/train_options.h"
 #include "cluster/launch/workers.h"
+#include "cluster/run/completed_run.h"
 #include "cluster/run/ready_run.h"
 #include "cluster/run/training_request.h"
 #include "cluster/supervisor/begin_run.h"
@@ -33,52 +34,13 @@ namespace {
 
 constexpr std::int64_t kStopAfterMax = std::int64_t{1} << 40;
 
-// The commands that continue this run: the given command line, with the environment variables in
-// use.
-Commands commands_of(const Arguments& arguments, const ResolvedConfig& resolved) {
-  std::set<std::string> variables = {kDeviceLibraryVariable};
-  for (const auto& [key, origin] : resolved.origins) {
-    if (origin.starts_with("MOTLEY_")) variables.insert(origin);
-  }
-  std::string environment;
-  for (const std::string& name : variables) {
-    const char* value = std::getenv(name.c_str());
-    if (value != nullptr) environment += fmt::format("{}={} ", name, quote_for_shell(value));
-  }
-  return {
-      environment + arguments.command_line({"resume", "allow-changes", "dry-run"}, {}),
-      environment + arguments.command_line({"dry-run"}, {"resume"}),
-      environment + arguments.command_line({"dry-run", "allow-changes"}, {"resume"}),
-      environment + arguments.command_line({"dry-run", "allow-changes", "stop-after"}, {"resume"})};
-}
-
-Result<void> check_options(const Arguments& arguments) {
-  if (arguments.has("plan") && arguments.has("stages")) {
-    return Error{ErrorCode::kUsage, "--plan and --stages exclude each other",
-                 "a plan determines the number of stages", "leave one of them out"};
-  }
-  if (arguments.has("plan") && arguments.has("adapt")) {
-    return Error{ErrorCode::kUsage, "--plan and --adapt exclude each other",
-                 "a given plan is not changed", "leave one of them out"};
-  }
-  if (arguments.has("quiet") && arguments.has("verbose")) {
-    return Error{ErrorCode::kUsage, "--quiet and --verbose exclude each other", "",
-                 "leave one of them out"};
-  }
-  if (arguments.has("allow-changes") && !arguments.has("resume")) {
-    return Error{ErrorCode::kUsage, "--allow-changes needs --resume",
-                 "a new run has nothing to change", "leave it out"};
-  }
-  return {};
-}
-
 LogLevel log_level(const Arguments& arguments) {
   if (arguments.has("verbose")) return LogLevel::kDebug;
   return arguments.has("quiet") ? LogLevel::kWarn : LogLevel::kInfo;
 }
 
 Result<TrainingRequest> read_request(const Arguments& arguments, ResolvedConfig& resolved) {
-  MOTLEY_TRY(check_options(arguments));
+  MOTLEY_TRY(check_train_options(arguments));
   TrainingRequest request;
   PlanRequest& planning = request.planning;
   MOTLEY_ASSIGN(resolved, read_config(arguments.operand(0), arguments));
@@ -115,7 +77,11 @@ Result<TrainingRequest> read_request(const Arguments& arguments, ResolvedConfig&
     request.replan.mode = ReplanMode::kSwitch;
   }
   request.measure_anew = arguments.has("measure");
-  if (arguments.has("resume")) {
+  bool resumes = arguments.has("resume");
+  if (arguments.has("auto-resume")) {
+    MOTLEY_ASSIGN(resumes, path_exists(RunFolder(planning.config.run.dir).config_path()));
+  }
+  if (resumes) {
     request.resume = ResumeRequest{.allow_changes = arguments.has("allow-changes")};
   }
   MOTLEY_ASSIGN(request.machines.stage_program, stage_program());
@@ -147,12 +113,29 @@ Result<void> print_plan(const ReadyRun& run) {
   return {};
 }
 
+// For --auto-resume: whether the run has nothing left to train, which is then its result.
+bool is_complete(const TrainingRequest& request, bool json) {
+  const std::string& run = request.planning.config.run.dir;
+  const auto step = completed_step(run, request.planning.config);
+  if (!step) return false;
+  if (json) {
+    fmt::print("{}\n", Json{{"run", run}, {"last_step", *step}}.dump());
+  } else if (!request.display.quiet) {
+    fmt::print("the run {} is complete: step {}\n", run, *step);
+  }
+  return true;
+}
+
 Result<void> carry_out(const TrainingRequest& request,
                        const ResolvedConfig& resolved,
+                       bool resumes_by_itself,
                        bool json,
                        Log& log) {
+  if (resumes_by_itself && is_complete(request, json)) return {};
   auto prepared = begin_run(request, log);
   if (!prepared.ok()) {
+    // The workers of a lost launcher may have saved the last step.
+    if (resumes_by_itself && is_complete(request, json)) return {};
     return with_same_command(with_key_position(std::move(prepared).error(), resolved), request);
   }
   const bool prints = !json && !request.display.quiet;
@@ -212,6 +195,7 @@ Result<void> train(const Arguments& arguments) {
   MOTLEY_ASSIGN(TrainingRequest request, read_request(arguments, resolved));
   ProgressLine line("", request.display.quiet ? nullptr : live_standard_error());
   request.display.line = &line;
+  if (arguments.has("service")) return install_service(arguments, resolved);
   // A blocked reader does not block the training.
   NonBlockingWriter errors(STDERR_FILENO);
   std::mutex one_writer;  // also for lines about machines that join, from another thread
@@ -226,42 +210,14 @@ Result<void> train(const Arguments& arguments) {
     MOTLEY_ASSIGN(invitation, invite_machines(arguments, request.planning.cluster, line, output));
     request.planning.cluster = invitation.cluster;
   }
-  Result<void> done = carry_out(request, resolved, arguments.has("json"), log);
+  Result<void> done =
+      carry_out(request, resolved, arguments.has("auto-resume"), arguments.has("json"), log);
   if (done.ok() && invitation.head != nullptr && !request.dry_run) {
     gather_from_joined(request, line, log);
   }
   // The terminal shows the error last; here it is only logged.
   if (!done.ok()) log.keep(done.error());
   return done;
-}
-
-std::vector<OptionSpec> run_options() {
-  return {
-      {"stages", "N", "exactly N stages (default: the fastest number)"},
-      cluster_option(),
-      links_option(),
-      {"plan", "FILE", "run this plan (from `motley plan -o`) instead of making one"},
-      profile_option(),
-      measure_option(),
-      pin_option(),
-      {"adapt", "", "switch to a plan that the first steps show to be more than 5 % faster"},
-      {"run", "DIR", "the run's folder (run.dir)"},
-      {"resume", "", "continue from the newest checkpoint of that folder"},
-      {"allow-changes", "", "with --resume: allow changes of the results (seed, data, batch, …)"},
-      {"stop-after", "N",
-       "save and end after step N, as an interruption would; the learning-rate schedule is "
-       "unchanged"},
-      set_option(),
-      {"dry-run", "", "check and plan as usual, print what would run, but train and write nothing"},
-      {"quiet", "", "errors and warnings only: no plan, no progress, no summary"},
-      {"verbose", "", "with the details that otherwise are only in the run's log/motley.log"},
-      json_option()};
-}
-
-std::vector<OptionSpec> launch_options() {
-  std::vector<OptionSpec> options = run_options();
-  for (OptionSpec& option : invite_options()) options.push_back(std::move(option));
-  return options;
 }
 
 }  // namespace
@@ -271,7 +227,7 @@ Command train_command() {
       "train",
       "train a model on this machine, or on a cluster",
       {"CONFIG"},
-      run_options(),
+      train_options(),
       "Measures the devices, or reuses the cached profiles of their machines, assigns the\n"
       "layers, starts a process for each stage and monitors them.\n"
       "The run's folder then contains the plan, metrics, a trace, a report and\n"
@@ -281,7 +237,9 @@ Command train_command() {
       "A folder has one launcher at a time: a second one ends with status 4 and names the\n"
       "first.\n\n"
       "After the loss of a process or a machine the run restarts automatically from the newest\n"
-      "checkpoint, without machines that do not answer (run.restarts, 3 in a row).\n\n"
+      "checkpoint, without machines that do not answer (run.restarts, 3 in a row).\n"
+      "If this program itself is killed, the workers save their step, and --resume continues\n"
+      "from there. With --service systemd starts it again by itself, also after a reboot.\n\n"
       "Measured steps correct the profiles: after step 8, and then at growing intervals, it\n"
       "plans again and reports a faster plan. With --adapt it saves the current step and\n"
       "continues with that plan.\n\n"
@@ -289,6 +247,8 @@ Command train_command() {
       "  motley train gpt.toml                      one process\n"
       "  motley train gpt.toml --stages 3           a pipeline of three processes\n"
       "  motley train gpt.toml --resume             continue after an interruption\n"
+      "  motley train gpt.toml --auto-resume        start, or continue: for scripts and services\n"
+      "  motley train gpt.toml --service            the same by systemd until it is complete\n"
       "  motley train gpt.toml --cluster home.toml  as `motley launch`\n"};
   return {spec, train};
 }
@@ -302,7 +262,8 @@ Command launch_command() {
       "Starts a stage process on every machine of the plan, with the remote shell in its\n"
       "entry of the cluster file (ssh by default, with your own configuration), exchanges\n"
       "their addresses, and collects one log. When it ends, for whatever reason, no process\n"
-      "is left over on any machine. After the loss of a process or a machine the run restarts\n"
+      "is left over on any machine; if it is killed, the workers first save their step. After the "
+      "loss of a process or a machine the run restarts\n"
       "automatically from the newest checkpoint, without machines that do not answer\n"
       "(run.restarts, 3 in a row).\n\n"
       "Motley must be installed on every machine; set motley_dir in the cluster file if its\n"
@@ -315,7 +276,11 @@ Command launch_command() {
       "Examples\n"
       "  motley launch gpt.toml --invite 2\n"
       "  motley launch gpt.toml --cluster home.toml\n"
-      "  motley launch gpt.toml --cluster home.toml --set train.precision=bf16\n"};
+      "  motley launch gpt.toml --cluster home.toml --set train.precision=bf16\n"
+      "  motley launch gpt.toml --cluster home.toml --service\n\n"
+      "With --service systemd runs the launcher: it resumes the run after a crash or a reboot of\n"
+      "this machine, and ends when the run is complete or needs the user. ssh must reach the\n"
+      "machines without a password or an agent of the session (docs/failures.md).\n"};
   spec.needs = "--cluster FILE|--invite N";
   return {spec, [](const Arguments& arguments) -> Result<void> {
             if (!arguments.has("cluster") && !arguments.has("invite")) {
