@@ -42,10 +42,10 @@ void await_workers(const fs::path& run_dir,
                    const Log& log) {
   constexpr std::chrono::milliseconds kMoment(20);
   if (!has_workers(run_dir, record.number)) return;
-  log.info(
-      fmt::format("the launcher of launch {} ({}) is gone, and its workers save their step; waiting "
-                  "for their end, at most {:g} s after the last byte",
-                  record.number, describe_launch(record), stall_s));
+  log.info(fmt::format(
+      "the launcher of launch {} ({}) is gone, and its workers save their step; waiting "
+      "for their end, at most {:g} s after the last byte",
+      record.number, describe_launch(record), stall_s));
   std::uint64_t seen_bytes = 0;
   Deadline deadline = Deadline::after_s(stall_s);
   while (has_workers(run_dir, record.number)) {

@@ -15,7 +15,8 @@ std::optional<std::int64_t> completed_step(const std::filesystem::path& run_dir,
   std::int64_t steps = config.train.steps;
   if (config.train.epochs > 0) {
     // The steps were counted from the data when the run began.
-    const auto before = saved_config_from_json(manifest->config, checkpoints.back().folder.string());
+    const auto before =
+        saved_config_from_json(manifest->config, checkpoints.back().folder.string());
     if (!before.ok() || before->train.epochs != config.train.epochs) return std::nullopt;
     steps = before->train.steps;
   }

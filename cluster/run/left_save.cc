@@ -62,7 +62,8 @@ Result<void> verify(const fs::path& run_dir, const SaveHeader& header, const Lef
     for (const WrittenFile* file : {&shard.model, &shard.optimizer}) {
       MOTLEY_ASSIGN(const bool intact, is_intact(folder / file->name, *file, nullptr));
       if (intact) continue;
-      return Error{ErrorCode::kCorrupt, fmt::format("{} is damaged", (folder / file->name).string()),
+      return Error{ErrorCode::kCorrupt,
+                   fmt::format("{} is damaged", (folder / file->name).string()),
                    "its bytes are not those that were written", ""};
     }
   }
@@ -96,9 +97,10 @@ std::optional<std::int64_t> commit_left_save(const fs::path& run_dir,
       }
       done = committed.error();
     }
-    log.warn(fmt::format("step {}, saved by the workers of a launcher that is gone, is not used: "
-                         "{}: {}",
-                         step, done.error().what, done.error().cause));
+    log.warn(
+        fmt::format("step {}, saved by the workers of a launcher that is gone, is not used: "
+                    "{}: {}",
+                    step, done.error().what, done.error().cause));
   }
   return std::nullopt;
 }

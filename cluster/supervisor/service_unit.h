@@ -1,5 +1,6 @@
-// ServiceUnit: a systemd user unit that keeps a run going: it runs the launcher, and starts it again
-// when it was killed or its machine has rebooted. Pure functions; docs/failures.md, "A service".
+// ServiceUnit: a systemd user unit that keeps a run going: it runs the launcher, and starts it
+// again when it was killed or its machine has rebooted. Pure functions; docs/failures.md, "A
+// service".
 #pragma once
 
 #include <filesystem>

@@ -50,7 +50,8 @@ TEST_F(ServiceUnitTest, NamesTheRunAndRestartsItUnlessThatIsUseless) {
   EXPECT_THAT(text, HasSubstr("Description=Motley: the run gpt\n"));
   EXPECT_THAT(text, HasSubstr("WorkingDirectory=/\n"));
   EXPECT_THAT(text, HasSubstr("Environment=\"MOTLEY_TRAIN_LR=1e-3\"\n"));
-  EXPECT_THAT(text, HasSubstr("ExecStart=\"/bin/true\" \"train\" \"job.toml\" \"--auto-resume\"\n"));
+  EXPECT_THAT(text,
+              HasSubstr("ExecStart=\"/bin/true\" \"train\" \"job.toml\" \"--auto-resume\"\n"));
   EXPECT_THAT(text, HasSubstr("Restart=on-failure\n"));
   EXPECT_THAT(text, HasSubstr("RestartPreventExitStatus=2 3 5 6 7 8 9\n"));
   EXPECT_THAT(text, HasSubstr("SuccessExitStatus=130 143\n"));
@@ -93,10 +94,10 @@ TEST_F(ServiceUnitTest, IsAcceptedBySystemd) {
   const auto path = write_unit(unit);
   ASSERT_TRUE(path.ok());
   const std::string said = (folder_ / "said").string();
-  const int status = std::system(
-      ("XDG_RUNTIME_DIR=" + folder_.string() + " systemd-analyze --user --man=no verify " +
-       path->string() + " >" + said + " 2>&1")
-          .c_str());
+  const int status = std::system(("XDG_RUNTIME_DIR=" + folder_.string() +
+                                  " systemd-analyze --user --man=no verify " + path->string() +
+                                  " >" + said + " 2>&1")
+                                     .c_str());
   std::ifstream file(said);
   const std::string text(std::istreambuf_iterator<char>(file), {});
   EXPECT_EQ(WEXITSTATUS(status), 0) << text;

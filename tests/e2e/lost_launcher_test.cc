@@ -34,9 +34,10 @@ class LostLauncher : public testing::Test {
   // `every`: steps between checkpoints; 1000 = only the last one.
   [[nodiscard]] static std::vector<std::string> words(int every,
                                                       const std::vector<std::string>& more = {}) {
-    std::vector<std::string> words = {
-        "--stages", "2", "--set", fmt::format("train.steps={}", kSteps),
-        "--set", fmt::format("checkpoint.every={}", every), "--set", "checkpoint.keep=3"};
+    std::vector<std::string> words = {"--stages", "2",
+                                      "--set",    fmt::format("train.steps={}", kSteps),
+                                      "--set",    fmt::format("checkpoint.every={}", every),
+                                      "--set",    "checkpoint.keep=3"};
     words.insert(words.end(), more.begin(), more.end());
     return words;
   }
@@ -53,7 +54,8 @@ class LostLauncher : public testing::Test {
     const fs::path folder = fs::path(job_.run_dir("run")) / "checkpoints";
     for (const auto& entry : fs::directory_iterator(folder, code)) {
       const std::string name = entry.path().filename().string();
-      if (name.starts_with("step-")) newest = std::max<std::int64_t>(newest, std::stoll(name.substr(5)));
+      if (name.starts_with("step-"))
+        newest = std::max<std::int64_t>(newest, std::stoll(name.substr(5)));
     }
     return newest;
   }
@@ -75,7 +77,8 @@ class LostLauncher : public testing::Test {
     RunningMotley run(again);
     const std::string mark = "resuming after step ";
     EXPECT_TRUE(eventually([&] { return run.printed().find(mark) != std::string::npos; }));
-    const std::int64_t from = std::stoll(run.printed().substr(run.printed().find(mark) + mark.size()));
+    const std::int64_t from =
+        std::stoll(run.printed().substr(run.printed().find(mark) + mark.size()));
     EXPECT_TRUE(eventually([&] { return steps_done() > std::max(before, from); }));
     fmt::print("seed {}: {} steps recorded, resumed after step {}, next step done in {:.2f} s\n",
                seed_, before, from, now_s() - begun_s);

@@ -97,8 +97,7 @@ class Service : public testing::Test {
   // The exit status, or 128 + signal.
   static int end_of(pid_t pid) {
     int status = 0;
-    const bool has_ended =
-        eventually([&] { return ::waitpid(pid, &status, WNOHANG) == pid; });
+    const bool has_ended = eventually([&] { return ::waitpid(pid, &status, WNOHANG) == pid; });
     if (!has_ended) ::kill(pid, SIGKILL);
     EXPECT_TRUE(has_ended);
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
