@@ -115,7 +115,9 @@ Result<std::optional<LaunchRecord>> LockAcquirer::acquire(const NextLaunch& next
     if (last > 0) {
       MOTLEY_ASSIGN(const bool is_free, await_free());
       if (!is_free) continue;
-      await_workers(run_dir_, holder_, timing_.saving_s, log_);
+      // A launcher that released the folder has stopped its workers.
+      const bool has_lost_workers = holder_.is_of_worker ? holder_.is_left : !holder_.is_free;
+      if (has_lost_workers) await_workers(run_dir_, holder_, timing_.saving_s, log_);
     }
     LaunchRecord mine = record_of(*id, is_worker_);
     const fs::path path = launch_file(run_dir_, mine.number);

@@ -48,7 +48,7 @@ std::optional<LaunchRecord> running_holder(const std::filesystem::path& dir, std
 
 // The same after the end of workers that have lost their launcher. They may not know it yet.
 std::optional<LaunchRecord> holder_of(const std::filesystem::path& dir, std::int64_t launch) {
-  constexpr double kNotice_s = 2;
+  constexpr double kNotice_s = 1;
   constexpr std::chrono::milliseconds kMoment(50);
   const Deadline deadline = Deadline::after_s(kNotice_s);
   auto holder = running_holder(dir, launch);

@@ -3,8 +3,6 @@
 #include <cstdint>
 #include <utility>
 
-#include "base/system/files.h"
-#include "checkpoint/folders.h"
 #include "checkpoint/manifest.h"
 #include "checkpoint/save/sealed_json.h"
 
@@ -12,7 +10,7 @@ namespace motley {
 namespace {
 
 std::filesystem::path header_path(const std::filesystem::path& run_dir) {
-  return checkpoints_root(run_dir) / "launch.json";
+  return run_dir / "launch.json";
 }
 
 Result<Json> get_array(const Json& json, const char* key, const std::string& source) {
@@ -37,7 +35,6 @@ CheckpointState with_progress(CheckpointState state, const CheckpointState& prog
 Result<void> write_save_header(const std::filesystem::path& run_dir, const SaveHeader& header) {
   const Manifest base{
       .state = header.common, .parameter_hash = parameter_hash({}), .config = header.config};
-  MOTLEY_TRY(make_durable_folders(checkpoints_root(run_dir)));
   return write_sealed_json(header_path(run_dir),
                            {{"launch", header.launch},
                             {"manifest", format_manifest(base)},

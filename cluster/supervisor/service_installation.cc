@@ -52,7 +52,8 @@ Result<std::string> run_systemctl(const std::vector<std::string>& arguments) {
   const ssize_t bytes = ::read(process.errors().get(), text, sizeof text);
   const ProcessExit end = process.reap();
   if (end.status == 0 && end.signal == 0) return std::string();
-  const std::string words(text, static_cast<std::size_t>(std::max<ssize_t>(bytes, 0)));
+  std::string words(text, static_cast<std::size_t>(std::max<ssize_t>(bytes, 0)));
+  if (words.ends_with('\n')) words.pop_back();
   return words.empty() ? fmt::format("systemctl ended with status {}", end.status) : words;
 }
 

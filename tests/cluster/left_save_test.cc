@@ -127,7 +127,7 @@ TEST_F(LeftSaveTest, WithADamagedReportOrHeaderIsIgnored) {
   damage(7, "report-00001-of-00002.json");
   EXPECT_EQ(commit(), std::nullopt);
   save(7);
-  std::ofstream(dir_ / "checkpoints/launch.json", std::ios::app) << "!";
+  std::ofstream(dir_ / "launch.json", std::ios::app) << "!";
   EXPECT_EQ(commit(), std::nullopt);
   ASSERT_TRUE(write_save_header(dir_, header_).ok());
   EXPECT_EQ(commit(), 7);

@@ -45,7 +45,7 @@ class Launches : public testing::Test {
   [[nodiscard]] Words names(const std::string& run) const {
     Words found;
     for (const auto& entry : fs::directory_iterator(fs::path(job_.run_dir(run)) / "checkpoints")) {
-      if (entry.is_directory()) found.push_back(entry.path().filename().string());
+      found.push_back(entry.path().filename().string());
     }
     std::ranges::sort(found);
     return found;

@@ -27,15 +27,13 @@ namespace fs = std::filesystem;
 using testing::HasSubstr;
 using testing::Not;
 
-constexpr int kSteps = 400;
-
 class LostLauncher : public testing::Test {
  protected:
   // `every`: steps between checkpoints; 1000 = only the last one.
-  [[nodiscard]] static std::vector<std::string> words(int every,
-                                                      const std::vector<std::string>& more = {}) {
+  [[nodiscard]] std::vector<std::string> words(int every,
+                                               const std::vector<std::string>& more = {}) {
     std::vector<std::string> words = {"--stages", "2",
-                                      "--set",    fmt::format("train.steps={}", kSteps),
+                                      "--set",    fmt::format("train.steps={}", steps_),
                                       "--set",    fmt::format("checkpoint.every={}", every),
                                       "--set",    "checkpoint.keep=3"};
     words.insert(words.end(), more.begin(), more.end());
@@ -62,7 +60,7 @@ class LostLauncher : public testing::Test {
 
   // Waits until the run has done a random number of steps, and then for a part of a step.
   void wait_for_a_moment() {
-    const std::int64_t steps = std::uniform_int_distribution(3, kSteps / 2)(random_);
+    const std::int64_t steps = std::uniform_int_distribution(3, steps_ / 2)(random_);
     ASSERT_TRUE(eventually([&] { return steps_done() >= steps; }));
     std::this_thread::sleep_for(
         std::chrono::microseconds(std::uniform_int_distribution(0, 10000)(random_)));
@@ -91,10 +89,11 @@ class LostLauncher : public testing::Test {
   void expect_undisturbed_parameters(const std::vector<std::string>& words) {
     const Outcome undisturbed = job_.train("undisturbed", words);
     ASSERT_EQ(undisturbed.status, 0) << undisturbed.err;
-    EXPECT_EQ(job_.parameter_hash("run", kSteps), job_.parameter_hash("undisturbed", kSteps));
+    EXPECT_EQ(job_.parameter_hash("run", steps_), job_.parameter_hash("undisturbed", steps_));
   }
 
   SmallJob job_;
+  int steps_ = 400;
   const unsigned seed_ = std::random_device()();
   std::mt19937 random_{seed_};
   std::string report_;  // of the resumed run
@@ -117,6 +116,7 @@ TEST_F(LostLauncher, LosesNoStepWhenItIsKilled) {
 TEST_F(LostLauncher, LosesNoStepWhileItCommits) {
   SCOPED_TRACE(seed_);
   // Most of the time of a step is the commit of the one before.
+  steps_ = 80;
   RunningMotley run(job_.train_words("run", words(1)));
   wait_for_a_moment();
   ::kill(run.pid(), SIGKILL);

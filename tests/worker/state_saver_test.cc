@@ -13,6 +13,7 @@
 #include <gmock/gmock.h>
 
 #include "base/json.h"
+#include "checkpoint/save/shard_report.h"
 #include "tests/support/rank_group.h"
 #include "tests/training/held_values.h"
 #include "worker/train/save_space.h"
@@ -86,7 +87,10 @@ class StateSaverTest : public testing::Test {
                return what == FeedbackKind::kResidual && adds_residuals_ && adds_residuals_();
              },
              [this]() -> const CheckpointState& { return progress_; }, [] { return soon(); },
-             [this] { return spare_bytes_; }}};
+             [this] { return spare_bytes_; }, nullptr,
+             [this] {
+               return is_overtaken_ ? Error{ErrorCode::kPeer, "overtaken", "", ""} : Result<void>();
+             }}};
   }
 
   [[nodiscard]] std::filesystem::path partial() const {
@@ -101,6 +105,7 @@ class StateSaverTest : public testing::Test {
   Events events_[kRanks];
   std::function<bool()> adds_residuals_;
   std::uint64_t spare_bytes_ = 1000;
+  bool is_overtaken_ = false;
 };
 
 HeldValues one_parameter() {
@@ -114,6 +119,31 @@ TEST_F(StateSaverTest, WritesThePartsOfAllRanks) {
   for (const auto& saved : save(held)) EXPECT_TRUE(saved->ok());
   for (Events& events : events_) EXPECT_EQ(events.only().at("event"), "shard");
   EXPECT_TRUE(std::filesystem::exists(partial() / "model-00003-of-00003.safetensors"));
+}
+
+TEST_F(StateSaverTest, LeavesAReportOfEachPart) {
+  HeldValues held = one_parameter();
+  for (const auto& saved : save(held)) EXPECT_TRUE(saved->ok());
+  const std::vector<LeftReport> reports = left_reports(dir_);
+  ASSERT_EQ(reports.size(), 3U);
+  for (const LeftReport& left : reports) {
+    EXPECT_EQ(left.launch, kLaunch);
+    EXPECT_EQ(left.report.state.step, 10);
+    const Result<ShardReport> sent = shard_report_from_json(
+        events_[static_cast<std::size_t>(left.report.shard.rank)].only(), "the event");
+    ASSERT_TRUE(sent.ok());
+    EXPECT_EQ(left.report.shard.model.hash, sent->shard.model.hash);
+  }
+}
+
+TEST_F(StateSaverTest, WritesNothingOnceALaterLaunchHasTheFolder) {
+  HeldValues held = one_parameter();
+  is_overtaken_ = true;
+  for (const auto& saved : save(held)) {
+    ASSERT_FALSE(saved->ok());
+    EXPECT_EQ(saved->error().what, "overtaken");
+  }
+  EXPECT_FALSE(std::filesystem::exists(partial()));
 }
 
 TEST_F(StateSaverTest, IsDueAgainOnlyAfterTheTimeBetweenSaves) {
