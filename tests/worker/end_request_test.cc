@@ -39,13 +39,24 @@ TEST(EndRequest, ReportsTheFirstSignal) {
 TEST(EndRequest, EndsTheProcessByTheSecond) {
   const int status = status_of([] {
     std::binary_semaphore reported(0);
-    const EndRequest request([&] { reported.release(); });
+    const EndRequest request([&] { reported.release(); }, 60, 0);
     ::raise(SIGTERM);
     reported.acquire();
     ::raise(SIGTERM);
     ::pause();
   });
   EXPECT_EQ(exit_status(status), 143);
+}
+
+TEST(EndRequest, CountsSignalsTogetherAsOne) {
+  std::counting_semaphore reported(0);
+  {
+    const EndRequest request([&] { reported.release(); }, 60, 60);
+    ::raise(SIGTERM);
+    reported.acquire();
+    ::raise(SIGTERM);
+  }
+  EXPECT_FALSE(reported.try_acquire());
 }
 
 TEST(EndRequest, EndsTheProcessThatDoesNotLeave) {

@@ -39,7 +39,7 @@ void on_signal(int /*signal*/) {
 
 }  // namespace
 
-EndRequest::EndRequest(std::function<void()> on_request, double grace_s)
+EndRequest::EndRequest(std::function<void()> on_request, double grace_s, double once_s)
     : on_request_(std::move(on_request)) {
   MOTLEY_CHECK(request_fd.load() < 0, "a second EndRequest");
   int ends[2] = {-1, -1};
@@ -50,7 +50,7 @@ EndRequest::EndRequest(std::function<void()> on_request, double grace_s)
   }
   requests_ = OwnedFd(ends[0]);
   request_fd.store(ends[1]);
-  waiter_ = std::jthread([this, grace_s] { wait(grace_s); });
+  waiter_ = std::jthread([this, grace_s, once_s] { wait(grace_s, once_s); });
 
   struct sigaction action {};
 
@@ -67,9 +67,10 @@ EndRequest::~EndRequest() {
   ::close(request_fd.exchange(-1));
 }
 
-void EndRequest::wait(double grace_s) {
+void EndRequest::wait(double grace_s, double once_s) {
   int requests = 0;
   double end_at_s = 0;
+  double repeats_from_s = 0;
   for (;;) {
     const double left_s = requests == 0 ? 3600 : end_at_s - now_s();
     if (requests > 0 && left_s <= 0) ::_exit(static_cast<int>(ErrorCode::kTerminated));
@@ -78,8 +79,10 @@ void EndRequest::wait(double grace_s) {
     char byte = 0;
     while (::read(requests_.get(), &byte, 1) == 1) {
       if (byte == kEnd) return;
+      if (requests > 0 && now_s() < repeats_from_s) continue;
       if (++requests > 1) ::_exit(static_cast<int>(ErrorCode::kTerminated));
       end_at_s = now_s() + grace_s;
+      repeats_from_s = now_s() + once_s;
       on_request_();
     }
   }
