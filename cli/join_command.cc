@@ -41,25 +41,23 @@ Result<Ticket> read_ticket(const std::string& operand) {
 }
 
 Result<void> join(const Arguments& arguments) {
+  MOTLEY_ASSIGN(Ticket ticket, read_ticket(arguments.operand(0)));
   JoinOptions options;
-  MOTLEY_ASSIGN(options.ticket, read_ticket(arguments.operand(0)));
+  options.ticket = [&ticket] { return ticket; };
+  options.home = [](const std::string& fingerprint) {
+    return JoinHome::make(std::getenv("XDG_CACHE_HOME"), std::getenv("HOME"), fingerprint);
+  };
   MOTLEY_ASSIGN(const std::filesystem::path stage, stage_program());
   options.programs = stage.parent_path();
   options.name = arguments.has("name") ? arguments.value("name") : local_machine().name;
   options.once = arguments.has("once");
   const Log log("");
   options.say = [&](const std::string& line) { log.info(line); };
-  MOTLEY_ASSIGN(const JoinHome home,
-                JoinHome::make(std::getenv("XDG_CACHE_HOME"), std::getenv("HOME"),
-                               options.ticket.fingerprint));
-  Result<void> done = join_head(options, home);
-  wipe(options.ticket.secret);
-  // After a lost connection the key stays, for a start with the same ticket.
-  if (done.ok()) {
-    log.info("the head has ended the run");
-    home.end_session();
-  }
-  return done;
+  const Result<JoinExit> end = join_head(options);
+  wipe(ticket.secret);
+  if (!end.ok()) return end.error();
+  log.info("the head has ended the run");
+  return {};
 }
 
 }  // namespace

@@ -54,6 +54,15 @@ Result<JoinIdentity> JoinIdentity::make() {
   return identity;
 }
 
+Result<JoinIdentity> JoinIdentity::from_seed(std::string_view seed) {
+  MOTLEY_CHECK(seed.size() == kIdentitySeedBytes, "a seed of {} bytes", seed.size());
+  JoinIdentity identity(EVP_PKEY_new_raw_private_key(
+      EVP_PKEY_ED25519, nullptr, reinterpret_cast<const unsigned char*>(seed.data()), seed.size()));
+  if (identity.key_ == nullptr) return no_openssl("make an Ed25519 key");
+  MOTLEY_TRY(identity.certify());
+  return identity;
+}
+
 Result<JoinIdentity> JoinIdentity::from_text(const std::string& text) {
   const std::unique_ptr<BIO, FreeBio> bio(
       BIO_new_mem_buf(text.data(), static_cast<int>(text.size())));

@@ -3,6 +3,7 @@
 // fingerprint, the SHA-256 of its public key. TLS 1.3 proves that the other end has the key.
 #pragma once
 
+#include <cstddef>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -14,10 +15,15 @@ struct ssl_ctx_st;
 
 namespace motley {
 
+// Of an Ed25519 private key.
+inline constexpr std::size_t kIdentitySeedBytes = 32;
+
 class JoinIdentity {
  public:
   // A new key. kInternal if OpenSSL lacks a required feature.
   [[nodiscard]] static Result<JoinIdentity> make();
+  // The key of these bytes. REQUIRES: kIdentitySeedBytes of them.
+  [[nodiscard]] static Result<JoinIdentity> from_seed(std::string_view seed);
   // From key_text(). kCorrupt if the text is not such a key.
   [[nodiscard]] static Result<JoinIdentity> from_text(const std::string& text);
   JoinIdentity(JoinIdentity&& other) noexcept = default;

@@ -15,6 +15,7 @@ namespace {
 
 constexpr std::int64_t kFileBytesMax = std::int64_t{1} << 50;
 constexpr std::size_t kWordsMax = 16;
+constexpr int kProcessesMax = 1 << 20;
 constexpr double kReturnMax_s = 7 * 86400;
 constexpr std::array kStreams = {"input", "output", "errors"};
 
@@ -43,7 +44,10 @@ constexpr auto table_of(const JoinHello*) {
       json::required("proof", &JoinHello::proof, json::text()),
       json::required("files", &JoinHello::files, json::scalar(kAbsolutePath)),
       json::required("runs", &JoinHello::runs, json::scalar(kAbsolutePath)),
-      json::required("address", &JoinHello::address, json::scalar(kNumericAddress)));
+      json::required("address", &JoinHello::address, json::scalar(kNumericAddress)),
+      json::optional("processes", &JoinHello::processes, json::whole(1, kProcessesMax)),
+      json::optional("announced", &JoinHello::announced, json::whole(0, kProcessesMax)),
+      json::optional("mark", &JoinHello::mark, json::text()));
 }
 
 constexpr auto table_of(const JoinWelcome*) {

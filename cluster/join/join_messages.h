@@ -23,6 +23,13 @@ struct JoinHello {
   // Numeric, its own end of the connection. The head sees another one if a router in between
   // translates addresses.
   std::string address;
+  // Of a machine whose processes a launcher of processes has started: their number, and that of
+  // all machines together, by its own environment. 1 and 0 = joined by a ticket.
+  int processes = 1;
+  int announced = 0;
+  // The head's mark (RunInvitation), as the machine reads it in the run's folder; "" = it does not
+  // see that folder.
+  std::string mark;
 
   friend bool operator==(const JoinHello&, const JoinHello&) = default;
 };
@@ -84,7 +91,8 @@ struct WantedPiece {
   friend bool operator==(const WantedPiece&, const WantedPiece&) = default;
 };
 
-// The end of a command, or of a transfer, whose problem is then "" if all files are there.
+// The end of a command; of a transfer, whose problem is then "" if all files are there; or of the
+// run, with its exit status.
 struct JoinExit {
   int status = 0;
   int signal = 0;

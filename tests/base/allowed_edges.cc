@@ -296,6 +296,7 @@ const std::multimap<std::string, std::string> kWrappedIn = {
     {"openssl/core_names.h", "comm/tcp/derived_key.cc"},
     {"openssl/", "cluster/join/join_identity.cc"},
     {"openssl/", "cluster/join/tls_link.cc"},
+    {"openssl/evp.h", "cluster/join/shared_secret.cc"},
     {"openssl/err.h", "comm/tcp/tls_session.cc"},
     {"openssl/evp.h", "models/package/sha256.cc"},
     {"openssl/kdf.h", "comm/tcp/derived_key.cc"},

@@ -34,7 +34,8 @@ Admission::~Admission() {
 Result<std::string> Admission::admit(const ProofContext& context,
                                      std::string_view proof,
                                      const std::string& wanted,
-                                     double unix_now_s) {
+                                     double unix_now_s,
+                                     int takes) {
   const auto known = names_.find(context.machine);
   if (known != names_.end()) return known->second;
   if (places_left() <= 0) {
@@ -48,7 +49,12 @@ Result<std::string> Admission::admit(const ProofContext& context,
   if (unix_now_s >= expires_unix_s_) {
     return refused(fmt::format("the ticket expired {:.0f} s ago", unix_now_s - expires_unix_s_));
   }
+  if (takes > places_left()) {
+    return refused(
+        fmt::format("it has {} processes, and {} of all are left for it", takes, places_left()));
+  }
   const std::string name = unique_name(name_in_cluster(wanted));
+  taken_ += takes;
   names_.emplace(context.machine, name);
   if (places_left() == 0) wipe(secret_);
   return name;

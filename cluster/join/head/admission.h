@@ -28,21 +28,24 @@ class Admission {
   Admission(const Admission&) = delete;
   Admission& operator=(const Admission&) = delete;
 
-  // The machine's name in the cluster: `wanted`, made unique, or the one that it got before.
+  // The machine's name in the cluster: `wanted`, made unique, or the one that it got before. A new
+  // machine takes `takes` places.
   // kUnauthorised, in words for the machine, if it may not join. REQUIRES: TLS has proved that the
   // other end has the key of context.machine.
   [[nodiscard]] Result<std::string> admit(const ProofContext& context,
                                           std::string_view proof,
                                           const std::string& wanted,
-                                          double unix_now_s);
+                                          double unix_now_s,
+                                          int takes = 1);
 
-  [[nodiscard]] int places_left() const { return places_ - static_cast<int>(names_.size()); }
+  [[nodiscard]] int places_left() const { return places_ - taken_; }
 
  private:
   [[nodiscard]] std::string unique_name(const std::string& wanted) const;
 
   std::string secret_;  // empty once the places are taken
   int places_;
+  int taken_ = 0;
   double expires_unix_s_;
   std::set<std::string> taken_names_;
   std::map<std::string, std::string> names_;  // by fingerprint

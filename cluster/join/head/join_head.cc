@@ -20,6 +20,7 @@
 #include "cluster/join/head/join_door.h"
 #include "cluster/join/head/local_socket.h"
 #include "cluster/join/head/machine_link.h"
+#include "cluster/join/shared_secret.h"
 
 namespace motley {
 namespace {
@@ -27,6 +28,14 @@ namespace {
 constexpr double kTick_s = 0.25;
 constexpr std::size_t kClientsMax = 1024;
 constexpr int kAbsent = 255;
+
+Result<DerivedSecret> random_secret() {
+  MOTLEY_ASSIGN(JoinIdentity head, JoinIdentity::make());
+  MOTLEY_ASSIGN(std::string secret, make_secret());
+  std::string ticket_secret = secret.substr(0, kTicketSecretBytes);
+  wipe(secret);
+  return DerivedSecret{std::move(head), std::move(ticket_secret)};
+}
 
 }  // namespace
 
@@ -63,6 +72,11 @@ class JoinHead::Impl {
 
   [[nodiscard]] std::filesystem::path socket() const { return local_.path(); }
 
+  void set_end(int status, const std::string& problem) {
+    const std::lock_guard lock(mutex_);
+    end_ = {.status = status, .problem = problem};
+  }
+
   [[nodiscard]] std::vector<JoinedMachine> machines() const {
     const std::lock_guard lock(mutex_);
     return machines_;
@@ -71,6 +85,9 @@ class JoinHead::Impl {
  private:
   void run(const std::stop_token& stop);
   void greet(ArrivedMachine arrival);
+  [[nodiscard]] Result<std::string> admit(const JoinHello& hello,
+                                          const ProofContext& context,
+                                          const std::string& proof);
   void note(const JoinedMachine& machine);
   void accept_clients();
   void hear_client(OwnedFd& client);
@@ -87,7 +104,8 @@ class JoinHead::Impl {
   std::vector<std::unique_ptr<OwnedFd>> clients_;              // that have not asked yet
   std::map<std::string, double> refusal_said_at_s_;            // by address
   mutable std::mutex mutex_;
-  std::vector<JoinedMachine> machines_;  // guarded by mutex_
+  std::vector<JoinedMachine> machines_;           // guarded by mutex_
+  JoinExit end_{.problem = "the run has ended"};  // guarded by mutex_
   std::jthread thread_;
 };
 
@@ -106,7 +124,8 @@ void JoinHead::Impl::run(const std::stop_token& stop) {
     for (ArrivedMachine& arrival : door_.take_arrivals()) greet(std::move(arrival));
     tend_machines();
   }
-  for (const auto& [name, link] : links_) link->end("the run has ended");
+  const std::lock_guard lock(mutex_);
+  for (const auto& [name, link] : links_) link->end(end_);
   links_.clear();
 }
 
@@ -115,7 +134,8 @@ void JoinHead::Impl::greet(ArrivedMachine arrival) {
                              arrival.link->peer_fingerprint()};
   const auto proof = from_hex(arrival.hello.proof);
   const std::string proof_bytes = proof ? std::string(proof->begin(), proof->end()) : "";
-  const auto name = admission_.admit(context, proof_bytes, arrival.hello.name, unix_time_s());
+  const JoinHello& hello = arrival.hello;
+  auto name = admit(hello, context, proof_bytes);
   const std::string& address = arrival.addresses.there;
   if (!name.ok()) {
     // One line a minute for each address, whatever it sends.
@@ -129,12 +149,25 @@ void JoinHead::Impl::greet(ArrivedMachine arrival) {
     if (refusal_said_at_s_.size() > kAddressesMax) refusal_said_at_s_.clear();
     return door_.refuse(std::move(arrival), name.error());
   }
-  note({*name, arrival.hello.address, address, arrival.addresses.here, arrival.hello.files,
-        arrival.hello.runs});
+  note({*name, hello.address, address, arrival.addresses.here, hello.files, hello.runs,
+        hello.processes, !hello.mark.empty() && hello.mark == options_.mark});
   auto& link = links_[*name];
   if (link) link->lose(fmt::format("{}: the connection was lost", *name));
   link =
       std::make_unique<MachineLink>(std::move(arrival.link), JoinWelcome{*name, options_.valid_s});
+}
+
+Result<std::string> JoinHead::Impl::admit(const JoinHello& hello,
+                                          const ProofContext& context,
+                                          const std::string& proof) {
+  const int announced = options_.announced;
+  if (announced > 0 && hello.announced > 0 && hello.announced != announced) {
+    return Error{ErrorCode::kUnauthorised, "the head refused this machine",
+                 fmt::format("its launcher announces {} processes, that of process 0 {}",
+                             hello.announced, announced),
+                 "start all processes by one command, or give all of them the same variables"};
+  }
+  return admission_.admit(context, proof, hello.name, unix_time_s(), hello.processes);
 }
 
 void JoinHead::Impl::note(const JoinedMachine& machine) {
@@ -145,8 +178,10 @@ void JoinHead::Impl::note(const JoinedMachine& machine) {
     return;
   }
   machines_.push_back(machine);
+  int taken = 0;
+  for (const JoinedMachine& each : machines_) taken += each.processes;
   options_.say(fmt::format("{} has joined from {} ({} of {})", machine.name, machine.seen_address,
-                           machines_.size(), options_.places));
+                           taken, options_.places));
   if (machine.address != machine.seen_address) {
     options_.say(fmt::format(
         "{} has the address {} behind a router: the other machines cannot connect to it, so it "
@@ -201,17 +236,18 @@ JoinHead::JoinHead(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 JoinHead::~JoinHead() = default;
 
 Result<std::unique_ptr<JoinHead>> JoinHead::open(InviteOptions options) {
-  MOTLEY_ASSIGN(JoinIdentity identity, JoinIdentity::make());
   MOTLEY_ASSIGN(OwnedFd listener, listen_at(options.listen_address, options.listen_port));
   MOTLEY_ASSIGN(LocalSocket local, LocalSocket::open());
-  MOTLEY_ASSIGN(std::string secret, make_secret());
-  Ticket ticket{options.addresses, port_of(listener),
-                static_cast<std::int64_t>(unix_time_s() + options.valid_s), identity.fingerprint(),
-                secret.substr(0, kTicketSecretBytes)};
-  wipe(secret);
-  return std::unique_ptr<JoinHead>(
-      new JoinHead(std::make_unique<Impl>(std::move(options), std::move(identity), std::move(local),
-                                          std::move(listener), std::move(ticket))));
+  const std::uint16_t port = port_of(listener);
+  MOTLEY_ASSIGN(DerivedSecret derived, options.shared_secret.empty()
+                                           ? random_secret()
+                                           : derive_secret(options.shared_secret, port));
+  wipe(options.shared_secret);
+  Ticket ticket{options.addresses, port, static_cast<std::int64_t>(unix_time_s() + options.valid_s),
+                derived.head.fingerprint(), std::move(derived.ticket_secret)};
+  return std::unique_ptr<JoinHead>(new JoinHead(
+      std::make_unique<Impl>(std::move(options), std::move(derived.head), std::move(local),
+                             std::move(listener), std::move(ticket))));
 }
 
 const Ticket& JoinHead::ticket() const {
@@ -220,6 +256,10 @@ const Ticket& JoinHead::ticket() const {
 
 std::vector<JoinedMachine> JoinHead::machines() const {
   return impl_->machines();
+}
+
+void JoinHead::set_end(int status, const std::string& problem) {
+  impl_->set_end(status, problem);
 }
 
 std::filesystem::path JoinHead::socket() const {

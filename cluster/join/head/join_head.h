@@ -23,6 +23,10 @@ struct InviteOptions {
   std::uint16_t listen_port = 0;       // 0 = a free one
   std::vector<std::string> addresses;  // in the ticket; not empty
   std::set<std::string> taken_names;   // of the cluster's other machines
+  // From which the machines derive the ticket (cluster/join/shared_secret.h); "" = a random ticket.
+  std::string shared_secret;
+  int announced = 0;  // processes of all machines, which must agree; 0 = the machines have tickets
+  std::string mark;   // what machines read in the run's folder if they see it; "" = none
   // Called by the head's thread with lines for people, such as "box has joined". Must not wait.
   std::function<void(const std::string& line)> say;
 };
@@ -35,13 +39,15 @@ struct JoinedMachine {
   std::string head_address;  // at which it reached the head
   std::string files;         // its folder for files that are sent
   std::string runs;          // its folder for its parts of runs
+  int processes = 1;         // the places that it takes
+  bool sees_run = false;     // whether it has shown the mark
 };
 
 class JoinHead {
  public:
   // Begins to listen. kPeer if that is not possible.
   [[nodiscard]] static Result<std::unique_ptr<JoinHead>> open(InviteOptions options);
-  // Ends the run on all machines: sends each that it has ended.
+  // Ends the run on all machines: sends each how it has ended.
   ~JoinHead();
   JoinHead(const JoinHead&) = delete;
   JoinHead& operator=(const JoinHead&) = delete;
@@ -50,6 +56,8 @@ class JoinHead {
   [[nodiscard]] const Ticket& ticket() const;
   // In the order of their first connections.
   [[nodiscard]] std::vector<JoinedMachine> machines() const;
+  // What the destructor sends; by default, status 0.
+  void set_end(int status, const std::string& problem);
   // The socket for local_request.h.
   [[nodiscard]] std::filesystem::path socket() const;
 

@@ -42,6 +42,9 @@ Result<std::optional<LocalMessage>> answer_or_stop(const OwnedFd& head, StopSign
 int run_on_joined(const std::vector<std::string>& arguments) {
   constexpr std::size_t kWordsMin = 4;  // socket, machine, files and a command
   if (arguments.size() < kWordsMin) return not_run("__on needs a socket, a machine and a command");
+  // It ends with the command there. A launcher that stops all processes of a machine signals this
+  // one too, while the worker there saves its step.
+  for (const int stop : {SIGINT, SIGTERM, SIGHUP}) std::signal(stop, SIG_IGN);
   const Result<OwnedFd> head = connect_local(arguments[0]);
   if (!head.ok()) return not_run(head.error().what);
   JoinWords request{{arguments[1]}};

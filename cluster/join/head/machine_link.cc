@@ -86,9 +86,9 @@ Result<void> MachineLink::tend() {
   return state_;
 }
 
-void MachineLink::end(const std::string& why) {
+void MachineLink::end(const JoinExit& run) {
   if (!state_.ok()) return;
-  link_->send(JoinKind::kEnd, 0, join_text(JoinExit{.problem = why}));
+  link_->send(JoinKind::kEnd, 0, join_text(run));
   const Deadline deadline = Deadline::after_s(kFarewellMax_s);
   while (link_->has_unsent() && !deadline.passed() && link_->advance().ok()) {
     PollSet polled;

@@ -30,8 +30,8 @@ class MachineLink {
   // leave or a violation of the protocol.
   [[nodiscard]] Result<void> tend();
 
-  // Sends the machine that the run has ended, and waits for at most a second until it is sent.
-  void end(const std::string& why);
+  // Sends the machine how the run has ended, and waits for at most a second until it is sent.
+  void end(const JoinExit& run);
   // Ends all channels with this problem.
   void lose(const std::string& problem);
 

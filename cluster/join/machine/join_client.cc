@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/hex.h"
+#include "base/secret.h"
 #include "cluster/join/machine/join_session.h"
 #include "cluster/join/peer_address.h"
 #include "cluster/join/poll_set.h"
@@ -21,6 +22,8 @@ constexpr double kFirstPause_s = 0.5;
 constexpr double kLongestPause_s = 5;
 
 struct Joined {
+  JoinHome home;
+  std::unique_ptr<JoinIdentity> identity;  // outlives the link
   std::unique_ptr<TlsLink> link;
   JoinWelcome welcome;
 };
@@ -45,8 +48,9 @@ Result<void> wait_for(TlsLink& link, StopSignals& signals, IsDone is_done) {
   }
 }
 
-Error wrong_head(const std::string& place) {
-  return {ErrorCode::kUnauthorised, fmt::format("{} is not the head of this ticket", place),
+Error wrong_head(const std::string& place, bool may_be_outdated) {
+  return {may_be_outdated ? ErrorCode::kPeer : ErrorCode::kUnauthorised,
+          fmt::format("{} is not the head of this ticket", place),
           "its key is another one: another run listens there, or something is between the machines",
           "use the ticket that the running motley launch --invite has printed"};
 }
@@ -63,24 +67,27 @@ Result<JoinWelcome> read_reply(const JoinFrame& frame) {
 }
 
 Result<Joined> join_at(const std::string& address,
+                       const Ticket& ticket,
                        const JoinOptions& options,
-                       const JoinHome& home,
-                       const JoinIdentity& identity,
                        StopSignals& signals) {
-  const Ticket& ticket = options.ticket;
   MOTLEY_ASSIGN(OwnedFd socket, connect_to(address, ticket.port, kConnect_s));
   const std::string own_address = addresses_of(socket).here;
-  Joined joined;
+  MOTLEY_ASSIGN(JoinHome home, options.home(ticket.fingerprint));
+  MOTLEY_ASSIGN(JoinIdentity own, home.identity());
+  Joined joined{std::move(home), std::make_unique<JoinIdentity>(std::move(own)), nullptr, {}};
+  const JoinIdentity& identity = *joined.identity;
   joined.link = std::make_unique<TlsLink>(std::move(socket), identity, TlsLink::Role::kMachine);
   TlsLink& link = *joined.link;
   MOTLEY_TRY(wait_for(link, signals, [&] { return Result<bool>(link.is_established()); }));
   if (link.peer_fingerprint() != ticket.fingerprint) {
-    return wrong_head(place_text(address, ticket.port));
+    return wrong_head(place_text(address, ticket.port), options.may_be_outdated);
   }
   const ProofContext context{link.exported(), ticket.fingerprint, identity.fingerprint()};
-  link.send(JoinKind::kHello, 0,
-            join_text(JoinHello{options.name, to_hex(ticket_proof(ticket.secret, context)),
-                                home.files().string(), home.runs().string(), own_address}));
+  link.send(
+      JoinKind::kHello, 0,
+      join_text(JoinHello{options.name, to_hex(ticket_proof(ticket.secret, context)),
+                          joined.home.files().string(), joined.home.runs().string(), own_address,
+                          options.processes, options.announced, options.mark()}));
   MOTLEY_TRY(wait_for(link, signals, [&]() -> Result<bool> {
     MOTLEY_ASSIGN(const std::optional<JoinFrame> frame, link.next());
     if (!frame) return false;
@@ -91,25 +98,31 @@ Result<Joined> join_at(const std::string& address,
 }
 
 // At the first address that works. The most telling error: one of a head that has answered.
-Result<Joined> join_anywhere(const JoinOptions& options,
-                             const JoinHome& home,
-                             const JoinIdentity& identity,
+Result<Joined> join_anywhere(const Ticket& ticket,
+                             const JoinOptions& options,
                              StopSignals& signals) {
   std::optional<Error> answered;
   std::string tried;
-  for (const std::string& address : options.ticket.addresses) {
-    Result<Joined> joined = join_at(address, options, home, identity, signals);
+  for (const std::string& address : ticket.addresses) {
+    Result<Joined> joined = join_at(address, ticket, options, signals);
     if (joined.ok() || is_stop(joined.error())) return joined;
     const Error& error = joined.error();
-    if (error.code == ErrorCode::kUnauthorised && !answered) answered = error;
-    tried += fmt::format("{}{}: {}", tried.empty() ? "" : "; ",
-                         place_text(address, options.ticket.port), error.cause);
+    if (error.code != ErrorCode::kPeer && !answered) answered = error;
+    tried += fmt::format("{}{}: {}", tried.empty() ? "" : "; ", place_text(address, ticket.port),
+                         error.cause);
   }
   if (answered) return *answered;
   return Error{
       ErrorCode::kPeer, "no address of the ticket answers", tried,
       "check that motley launch --invite still waits, that both machines are on one network, "
       "and that the head's firewall admits the port; --listen there chooses it"};
+}
+
+Result<Joined> join_once(const JoinOptions& options, StopSignals& signals) {
+  MOTLEY_ASSIGN(Ticket ticket, options.ticket());
+  Result<Joined> joined = join_anywhere(ticket, options, signals);
+  wipe(ticket.secret);
+  return joined;
 }
 
 Result<void> pause(double seconds, StopSignals& signals) {
@@ -122,15 +135,14 @@ Result<void> pause(double seconds, StopSignals& signals) {
 
 }  // namespace
 
-Result<void> join_head(const JoinOptions& options, const JoinHome& home) {
+Result<JoinExit> join_head(const JoinOptions& options) {
   StopSignals signals;
-  MOTLEY_ASSIGN(const JoinIdentity identity, home.identity());
-  std::optional<Deadline> until;  // after a lost connection
+  Deadline until = Deadline::after_s(options.wait_s);
   double pause_s = kFirstPause_s;
   for (;;) {
-    Result<Joined> joined = join_anywhere(options, home, identity, signals);
+    Result<Joined> joined = join_once(options, signals);
     if (!joined.ok()) {
-      const bool tries_again = until && !until->passed() && joined.error().code == ErrorCode::kPeer;
+      const bool tries_again = !until.passed() && joined.error().code == ErrorCode::kPeer;
       if (!tries_again) return std::move(joined).error();
       MOTLEY_TRY(pause(pause_s, signals));
       pause_s = std::min(2 * pause_s, kLongestPause_s);
@@ -138,8 +150,9 @@ Result<void> join_head(const JoinOptions& options, const JoinHome& home) {
     }
     options.say(fmt::format("joined as {}", joined->welcome.name));
     const double return_s = joined->welcome.return_s;
-    JoinSession session(std::move(joined->link), home, options.programs, options.say);
-    const Result<void> served = session.serve(signals);
+    JoinSession session(std::move(joined->link), joined->home, options.programs, options.say);
+    const Result<JoinExit> served = session.serve(signals);
+    if (served.ok()) joined->home.end_session();
     if (served.ok() || is_stop(served.error()) || options.once) return served;
     options.say(fmt::format("lost the head ({}: {}); dialling again for {:.0f} min",
                             served.error().what, served.error().cause, return_s / 60));

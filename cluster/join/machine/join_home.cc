@@ -31,7 +31,8 @@ Result<void> make_private_folder(const fs::path& folder) {
 
 Result<JoinHome> JoinHome::make(const char* xdg_cache_home,
                                 const char* home,
-                                const std::string& head_fingerprint) {
+                                const std::string& head_fingerprint,
+                                const std::string& machine) {
   fs::path cache;
   if (is_absolute(xdg_cache_home)) {
     cache = xdg_cache_home;
@@ -41,7 +42,9 @@ Result<JoinHome> JoinHome::make(const char* xdg_cache_home,
     return Error{ErrorCode::kConfig, "this machine has no folder for files of the run",
                  "neither HOME nor XDG_CACHE_HOME is set", "set HOME"};
   }
-  JoinHome made(cache / "motley" / "join", head_fingerprint.substr(0, kNameDigits));
+  cache /= "motley";
+  if (!machine.empty()) cache = cache / "machines" / machine;
+  JoinHome made(cache / "join", head_fingerprint.substr(0, kNameDigits));
   MOTLEY_TRY(make_private_folder(made.objects()));
   MOTLEY_TRY(make_private_folder(made.session()));
   MOTLEY_TRY(make_private_folder(made.files()));

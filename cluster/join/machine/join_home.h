@@ -15,10 +15,13 @@ namespace motley {
 class JoinHome {
  public:
   // Creates the folders, for this user alone. `xdg_cache_home` and `home`: the environment's
-  // values, nullptr = not set. kConfig without either; kCorrupt if the folders cannot be created.
+  // values, nullptr = not set. `machine`: its name, for folders of its own, since machines of a
+  // scheduler often share a home folder; "" = not shared. kConfig without any folder; kCorrupt if
+  // the folders cannot be created.
   [[nodiscard]] static Result<JoinHome> make(const char* xdg_cache_home,
                                              const char* home,
-                                             const std::string& head_fingerprint);
+                                             const std::string& head_fingerprint,
+                                             const std::string& machine = "");
 
   // This machine's key for the session: the stored one, so that a machine that is started again is
   // known to the head, or a new one, which is stored.

@@ -42,7 +42,7 @@ JoinSession::~JoinSession() {
   end_commands();
 }
 
-Result<void> JoinSession::serve(StopSignals& signals) {
+Result<JoinExit> JoinSession::serve(StopSignals& signals) {
   double pinged_at_s = 0;
   for (;;) {
     if (now_s() - pinged_at_s >= kJoinPing_s) {
@@ -67,7 +67,7 @@ Result<void> JoinSession::serve(StopSignals& signals) {
       return *leaves_by_;
     }
     const Result<void> advanced = advance();
-    if (has_ended_) return {};
+    if (end_) return *end_;
     MOTLEY_TRY(advanced);
     std::erase_if(commands_, [](const auto& command) { return command.second->is_over(); });
     std::vector<std::uint32_t> under_way;
@@ -84,7 +84,7 @@ Result<void> JoinSession::serve(StopSignals& signals) {
 Result<void> JoinSession::advance() {
   const Result<void> state = link_->advance();
   // What arrived before the connection ended counts.
-  while (!has_ended_) {
+  while (!end_) {
     MOTLEY_ASSIGN(const std::optional<JoinFrame> frame, link_->next());
     if (!frame) break;
     MOTLEY_TRY(take(*frame));
@@ -96,9 +96,10 @@ Result<void> JoinSession::take(const JoinFrame& frame) {
   switch (frame.kind) {
     case JoinKind::kPing:
       return {};
-    case JoinKind::kEnd:
-      has_ended_ = true;
+    case JoinKind::kEnd: {
+      MOTLEY_ASSIGN(end_, read_join_text<JoinExit>(frame.content));
       return {};
+    }
     case JoinKind::kStart:
       return start(frame);
     case JoinKind::kManifest:

@@ -32,11 +32,11 @@ class JoinSession {
   JoinSession(const JoinSession&) = delete;
   JoinSession& operator=(const JoinSession&) = delete;
 
-  // Returns once the head has ended the session. The first stop signal asks all commands to end, so
-  // that a training saves the current step; once they have ended, or at the second signal, the
-  // session ends with kInterrupted or kTerminated, after the head was told. Other errors: kPeer if
-  // the connection was lost or the head violates the protocol.
-  [[nodiscard]] Result<void> serve(StopSignals& signals);
+  // Returns once the head has ended the session, how the run has ended. The first stop signal asks
+  // all commands to end, so that a training saves the current step; once they have ended, or at the
+  // second signal, the session ends with kInterrupted or kTerminated, after the head was told.
+  // Other errors: kPeer if the connection was lost or the head violates the protocol.
+  [[nodiscard]] Result<JoinExit> serve(StopSignals& signals);
 
  private:
   struct Transfer {
@@ -62,7 +62,7 @@ class JoinSession {
   std::map<std::uint32_t, std::unique_ptr<JoinedCommand>> commands_;
   std::map<std::uint32_t, std::unique_ptr<Transfer>> transfers_;
   std::uint32_t last_channel_ = 0;
-  bool has_ended_ = false;                          // by the head
+  std::optional<JoinExit> end_;                     // sent by the head
   std::optional<Error> leaves_by_;                  // the first stop signal
   Deadline leave_deadline_ = Deadline::after_s(0);  // meaningful with leaves_by_
 };

@@ -139,16 +139,17 @@ class JoinHeadTest : public testing::Test {
   }
 
   // Joins with the home folder `name`; returns once the head ends the session.
-  Result<void> join(const std::string& name, const Ticket& ticket) {
+  Result<JoinExit> join(const std::string& name, const Ticket& ticket) {
     JoinOptions options;
-    options.ticket = ticket;
+    options.ticket = [&] { return ticket; };
+    options.home = [home = folder_ / name](const std::string& fingerprint) {
+      return JoinHome::make(nullptr, home.c_str(), fingerprint);
+    };
     options.name = name;
     options.programs = folder_ / "programs";
     options.once = true;
     options.say = [](const std::string&) {};
-    const fs::path home = folder_ / name;
-    MOTLEY_ASSIGN(const JoinHome cache, JoinHome::make(nullptr, home.c_str(), ticket.fingerprint));
-    return join_head(options, cache);
+    return join_head(options);
   }
 
   // The same in another thread, until the machine is there.
