@@ -47,6 +47,16 @@ LocalMachine local_machine() {
   return here;
 }
 
+std::string full_host_name() {
+  const std::string name = own_name();
+  addrinfo hints{};
+  hints.ai_flags = AI_CANONNAME;
+  addrinfo* first = nullptr;
+  const int status = ::getaddrinfo(name.c_str(), nullptr, &hints, &first);
+  const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> owner(first, ::freeaddrinfo);
+  return status == 0 && first->ai_canonname != nullptr ? first->ai_canonname : name;
+}
+
 Result<std::string> own_address(const std::vector<std::string>& peers) {
   if (!peers.empty()) return source_address_to(peers.front());
   MOTLEY_ASSIGN(const auto interfaces, network_interfaces());

@@ -14,6 +14,9 @@ namespace motley {
 // them.
 [[nodiscard]] LocalMachine local_machine();
 
+// The name of this machine with its domain, where the system knows that; "" if it has no name.
+[[nodiscard]] std::string full_host_name();
+
 // The address at which the machines at `peers` (numeric) reach this one. Without peers, the address
 // of the first interface that leads outside. kPeer if there is none.
 [[nodiscard]] Result<std::string> own_address(const std::vector<std::string>& peers);

@@ -32,7 +32,7 @@ std::vector<std::pair<std::string, std::string>> environment_of(const ResolvedCo
 }
 
 Result<ServiceUnit> service_unit_of(const Arguments& arguments, const ResolvedConfig& resolved) {
-  for (const char* option : {"resume", "auto-resume", "stop-after", "invite", "json"}) {
+  for (const char* option : {"resume", "auto-resume", "stop-after", "invite", "from-env", "json"}) {
     if (!arguments.has(option)) continue;
     const bool resumes = std::string(option).ends_with("resume");
     return Error{ErrorCode::kUsage, fmt::format("--service and --{} exclude each other", option),

@@ -1,4 +1,4 @@
-// motley train and motley launch: a run, on this machine or on several.
+// motley train, and the training of every command: a run, on this machine or on several.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -14,11 +14,11 @@
 #include "base/system/non_blocking_writer.h"
 #include "cli/command.h"
 #include "cli/inputs.h"
-#include "cli/invitation.h"
 #include "cli/local_machine.h"
 #include "cli/run_commands.h"
 #include "cli/train_messages.h"
 #include "cli/train_options.h"
+#include "cli/training.h"
 #include "cluster/launch/workers.h"
 #include "cluster/run/completed_run.h"
 #include "cluster/run/ready_run.h"
@@ -39,7 +39,9 @@ LogLevel log_level(const Arguments& arguments) {
   return arguments.has("quiet") ? LogLevel::kWarn : LogLevel::kInfo;
 }
 
-Result<TrainingRequest> read_request(const Arguments& arguments, ResolvedConfig& resolved) {
+Result<TrainingRequest> read_request(const Arguments& arguments,
+                                     bool others_join,
+                                     ResolvedConfig& resolved) {
   MOTLEY_TRY(check_train_options(arguments));
   TrainingRequest request;
   PlanRequest& planning = request.planning;
@@ -58,12 +60,11 @@ Result<TrainingRequest> read_request(const Arguments& arguments, ResolvedConfig&
   }
   const int cuts = static_cast<int>(planning.config.parallel.cuts.size());
   const int devices = planning.stages > 0 ? planning.stages : cuts + 1;
-  const bool invites = arguments.has("invite");
-  MOTLEY_ASSIGN(planning.cluster, read_cluster(arguments, invites ? 1 : devices));
+  MOTLEY_ASSIGN(planning.cluster, read_cluster(arguments, others_join ? 1 : devices));
   MOTLEY_ASSIGN(planning.known_profile, read_profiles(arguments, planning.config.train));
   if (arguments.has("plan")) {
     MOTLEY_ASSIGN(planning.plan, read_named_plan(arguments.value("plan")));
-    if (!arguments.has("cluster") && !invites) {
+    if (!arguments.has("cluster") && !others_join) {
       planning.cluster = automatic_cluster(planning.plan->rank_count());
     }
     request.replan.mode = ReplanMode::kOff;
@@ -191,8 +192,14 @@ Result<void> carry_out(const TrainingRequest& request,
 }
 
 Result<void> train(const Arguments& arguments) {
+  return run_training(arguments, nullptr);
+}
+
+}  // namespace
+
+Result<void> run_training(const Arguments& arguments, JoiningMachines* joining) {
   ResolvedConfig resolved;
-  MOTLEY_ASSIGN(TrainingRequest request, read_request(arguments, resolved));
+  MOTLEY_ASSIGN(TrainingRequest request, read_request(arguments, joining != nullptr, resolved));
   ProgressLine line("", request.display.quiet ? nullptr : live_standard_error());
   request.display.line = &line;
   if (arguments.has("service")) return install_service(arguments, resolved);
@@ -205,22 +212,14 @@ Result<void> train(const Arguments& arguments) {
     errors.write(text);
   };
   Log log("", log_level(arguments), output);
-  Invitation invitation;
-  if (arguments.has("invite")) {
-    MOTLEY_ASSIGN(invitation, invite_machines(arguments, request.planning.cluster, line, output));
-    request.planning.cluster = invitation.cluster;
-  }
-  Result<void> done =
-      carry_out(request, resolved, arguments.has("auto-resume"), arguments.has("json"), log);
-  if (done.ok() && invitation.head != nullptr && !request.dry_run) {
-    gather_from_joined(request, line, log);
-  }
+  Result<void> done = joining == nullptr ? Result<void>() : joining->join(request, line, output);
+  if (done.ok())
+    done = carry_out(request, resolved, arguments.has("auto-resume"), arguments.has("json"), log);
+  if (joining != nullptr) joining->end(request, done, line, log);
   // The terminal shows the error last; here it is only logged.
   if (!done.ok()) log.keep(done.error());
   return done;
 }
-
-}  // namespace
 
 Command train_command() {
   CommandSpec spec{
@@ -251,43 +250,6 @@ Command train_command() {
       "  motley train gpt.toml --service            the same by systemd until it is complete\n"
       "  motley train gpt.toml --cluster home.toml  as `motley launch`\n"};
   return {spec, train};
-}
-
-Command launch_command() {
-  CommandSpec spec{
-      "launch",
-      "train on several machines, started from here",
-      {"CONFIG"},
-      launch_options(),
-      "Starts a stage process on every machine of the plan, with the remote shell in its\n"
-      "entry of the cluster file (ssh by default, with your own configuration), exchanges\n"
-      "their addresses, and collects one log. When it ends, for whatever reason, no process\n"
-      "is left over on any machine; if it is killed, the workers save their step first.\n"
-      "After the loss of a process or a machine the run restarts automatically from the\n"
-      "newest checkpoint, without machines that do not answer (run.restarts, 3 in a row).\n\n"
-      "Motley must be installed on every machine; set motley_dir in the cluster file if its\n"
-      "folder differs from the one here. A machine that does not see the run's folder stores\n"
-      "its part in its own folder (docs/checkpoints.md).\n\n"
-      "With --invite N it needs no remote shell: it prints a ticket, waits until N machines have\n"
-      "joined with it (`motley join`), and trains on them, this machine and those of --cluster, "
-      "if\n"
-      "given. The machines get the files of the run from here.\n\n"
-      "Examples\n"
-      "  motley launch gpt.toml --invite 2\n"
-      "  motley launch gpt.toml --cluster home.toml\n"
-      "  motley launch gpt.toml --cluster home.toml --set train.precision=bf16\n"
-      "  motley launch gpt.toml --cluster home.toml --service\n\n"
-      "With --service systemd runs the launcher: it resumes the run after a crash or a reboot of\n"
-      "this machine, and ends when the run is complete or needs the user. ssh must reach the\n"
-      "machines without a password or an agent of the session (docs/failures.md).\n"};
-  spec.needs = "--cluster FILE|--invite N";
-  return {spec, [](const Arguments& arguments) -> Result<void> {
-            if (!arguments.has("cluster") && !arguments.has("invite")) {
-              return Error{ErrorCode::kUsage, "motley launch needs --cluster FILE or --invite N",
-                           "", "use motley train for this machine alone"};
-            }
-            return train(arguments);
-          }};
 }
 
 }  // namespace motley

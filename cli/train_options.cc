@@ -1,9 +1,9 @@
 #include "cli/train_options.h"
 
-#include <utility>
+#include <algorithm>
+#include <array>
 
 #include "cli/inputs.h"
-#include "cli/invitation.h"
 
 namespace motley {
 
@@ -33,12 +33,6 @@ std::vector<OptionSpec> train_options() {
       json_option()};
 }
 
-std::vector<OptionSpec> launch_options() {
-  std::vector<OptionSpec> options = train_options();
-  for (OptionSpec& option : invite_options()) options.push_back(std::move(option));
-  return options;
-}
-
 Result<void> check_train_options(const Arguments& arguments) {
   if (arguments.has("plan") && arguments.has("stages")) {
     return Error{ErrorCode::kUsage, "--plan and --stages exclude each other",
@@ -60,7 +54,8 @@ Result<void> check_train_options(const Arguments& arguments) {
     return Error{ErrorCode::kUsage, "--no-start needs --service", "", "leave it out"};
   }
   const bool resumes =
-      arguments.has("resume") || arguments.has("auto-resume") || arguments.has("service");
+      std::ranges::any_of(std::array{"resume", "auto-resume", "service", "from-env"},
+                          [&](const char* option) { return arguments.has(option); });
   if (arguments.has("allow-changes") && !resumes) {
     return Error{ErrorCode::kUsage, "--allow-changes needs --resume",
                  "a new run has nothing to change", "leave it out"};

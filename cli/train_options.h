@@ -1,4 +1,4 @@
-// The options of `motley train` and `motley launch`.
+// The options of `motley train`, which `motley launch` has too.
 #pragma once
 
 #include <vector>
@@ -9,7 +9,6 @@
 namespace motley {
 
 [[nodiscard]] std::vector<OptionSpec> train_options();
-[[nodiscard]] std::vector<OptionSpec> launch_options();
 
 // kUsage for options that contradict each other or need another one.
 [[nodiscard]] Result<void> check_train_options(const Arguments& arguments);

@@ -19,13 +19,6 @@ Error not_a_list(std::string_view text, std::string cause) {
           "write the cluster file by hand: docs/formats/cluster.md"};
 }
 
-bool is_host(std::string_view text) {
-  constexpr std::string_view kWord =
-      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-:";
-  return !text.empty() && text.size() <= 255 && text.front() != '-' &&
-         text.find_first_not_of(kWord) == std::string_view::npos;
-}
-
 std::optional<int> number(std::string_view text) {
   int value = 0;
   const char* end = text.data() + text.size();
@@ -98,12 +91,20 @@ Result<std::vector<std::string>> expand_name(std::string_view name) {
 
 }  // namespace
 
+bool is_host_name(std::string_view text) {
+  constexpr std::string_view kLetters =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-:";
+  return !text.empty() && text.size() <= 255 && text.front() != '-' &&
+         text.find_first_not_of(kLetters) == std::string_view::npos;
+}
+
 Result<std::vector<std::string>> expand_host_list(std::string_view text) {
   std::vector<std::string> hosts;
   for (const std::string_view part : parts(text)) {
     MOTLEY_ASSIGN(const auto names, expand_name(part));
     for (const std::string& name : names) {
-      if (!is_host(name)) return not_a_list(text, fmt::format("'{}' is not a host", excerpt(name)));
+      if (!is_host_name(name))
+        return not_a_list(text, fmt::format("'{}' is not a host", excerpt(name)));
       if (hosts.size() == kListedHostsMax) {
         return not_a_list(text, fmt::format("it has more than {} hosts", kListedHostsMax));
       }
@@ -147,7 +148,7 @@ Result<std::vector<std::string>> hosts_of_file(std::string_view text) {
     std::string host(line.substr(0, line.find_first_of(kBlank)));
     // MPICH's "box:4", but not an IPv6 address.
     if (std::ranges::count(host, ':') == 1) host.resize(host.find(':'));
-    if (!is_host(host)) return not_a_list(host, "each line begins with the name of a host");
+    if (!is_host_name(host)) return not_a_list(host, "each line begins with the name of a host");
     if (std::ranges::find(hosts, host) != hosts.end()) continue;
     if (hosts.size() == kListedHostsMax) {
       return not_a_list(host, fmt::format("the file has more than {} hosts", kListedHostsMax));

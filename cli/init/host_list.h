@@ -13,6 +13,9 @@ namespace motley {
 // More hosts than this are an error: a short text can describe a billion.
 inline constexpr std::size_t kListedHostsMax = 4096;
 
+// A name or an address, which no program takes for an option.
+[[nodiscard]] bool is_host_name(std::string_view text);
+
 // Slurm's notation: "gpu[01-03,7],head" is gpu01, gpu02, gpu03, gpu7 and head; several brackets in
 // one name are combined. kConfig for a text that is none, or one of too many hosts.
 [[nodiscard]] Result<std::vector<std::string>> expand_host_list(std::string_view text);
