@@ -6,9 +6,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/hex.h"
 #include "cluster/join/head/admission.h"
 #include "cluster/join/machine/file_receiver.h"
 #include "cluster/join/machine/joined_command.h"
+#include "cluster/join/shared_secret.h"
 #include "plan/cluster/joined_shell.h"
 #include "tests/fuzz/join_laws.h"
 #include "tests/support/damage.h"
@@ -143,6 +145,47 @@ TEST_F(AdmissionTest, RefusesATicketWhosePlacesAreTaken) {
   ASSERT_TRUE(admit("k1", "the secret").ok());
   ASSERT_TRUE(admit("k2", "the secret").ok());
   EXPECT_THAT(admit("k3", "the secret").error().cause, HasSubstr("2 machines, which have joined"));
+}
+
+TEST_F(AdmissionTest, GivesAMachineAPlaceForEachOfItsProcesses) {
+  const std::string proof = ticket_proof("the secret", context("k1"));
+  const auto refused = admission_.admit(context("k1"), proof, "box", kNow_s, 3);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_THAT(refused.error().cause, HasSubstr("it has 3 processes"));
+  EXPECT_TRUE(admission_.admit(context("k1"), proof, "box", kNow_s, 2).ok());
+  EXPECT_EQ(admission_.places_left(), 0);
+}
+
+TEST(DerivedSecret, IsTheSameForAllWhoKnowTheSecretAndThePort) {
+  const std::string secret = "sixteen bytes it";
+  const auto head = derive_secret(secret, 29600);
+  const auto machine = derive_secret(secret, 29600);
+  ASSERT_TRUE(head.ok() && machine.ok());
+  EXPECT_EQ(head->head.fingerprint(), machine->head.fingerprint());
+  EXPECT_EQ(head->ticket_secret, machine->ticket_secret);
+  EXPECT_EQ(head->ticket_secret.size(), kTicketSecretBytes);
+  const auto other_port = derive_secret(secret, 29601);
+  const auto other_secret = derive_secret("sixteen bytes is", 29600);
+  ASSERT_TRUE(other_port.ok() && other_secret.ok());
+  EXPECT_NE(other_port->head.fingerprint(), head->head.fingerprint());
+  EXPECT_NE(other_secret->head.fingerprint(), head->head.fingerprint());
+  EXPECT_NE(other_secret->ticket_secret, head->ticket_secret);
+}
+
+// docs/formats/join.md: computed by Python's hashlib and openssl pkey.
+TEST(DerivedSecret, IsThatOfTheFormat) {
+  const auto derived = derive_secret("sixteen bytes it", 29600);
+  ASSERT_TRUE(derived.ok());
+  EXPECT_EQ(to_hex(derived->ticket_secret), "d5df672028e5d8fec70a2b730fcbe39a");
+  EXPECT_EQ(derived->head.fingerprint(),
+            "fa291a19db365d09e7259f6e7ae031cbcf8b562c7d18829300e265a31b5ac218");
+}
+
+TEST(DerivedSecret, IsRefusedIfShortWithoutAQuotation) {
+  const auto refused = derive_secret("fifteen bytes i", 29600);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().code, ErrorCode::kUsage);
+  EXPECT_THAT(describe(refused.error()), Not(HasSubstr("fifteen")));
 }
 
 TEST_F(AdmissionTest, KnowsAMachineAgainByItsKeyAlone) {
