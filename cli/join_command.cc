@@ -22,20 +22,32 @@ namespace {
 
 constexpr std::uint64_t kTicketBytesMax = 8192;
 
+// The ticket in a text that may have more around it, as the command that was printed with it.
+Result<Ticket> ticket_in(const std::string& text) {
+  const std::size_t begin = text.find("motley1:");
+  if (begin == std::string::npos) return parse_ticket(text);
+  std::string word = text.substr(begin, text.find_first_of(" \t\r\n", begin) - begin);
+  Result<Ticket> ticket = parse_ticket(word);
+  wipe(word);
+  return ticket;
+}
+
 // The operand is a ticket, "-" or a file that contains one.
 Result<Ticket> read_ticket(const std::string& operand) {
   if (operand.starts_with("motley1:")) return parse_ticket(operand);
+  std::string text;
   if (operand == "-") {
-    std::string text;
-    std::getline(std::cin, text);
-    Result<Ticket> ticket = parse_ticket(text);
-    wipe(text);
-    return ticket;
+    while (std::getline(std::cin, text) && text.find("motley1:") == std::string::npos) continue;
+  } else {
+    MOTLEY_ASSIGN(const bool exists, path_exists(operand));
+    if (!exists) {
+      return Error{ErrorCode::kUsage, fmt::format("'{}' is no ticket", excerpt(operand)),
+                   "it does not begin with motley1:, and there is no file of that name",
+                   "copy the whole line that motley launch --invite has printed"};
+    }
+    MOTLEY_ASSIGN(text, read_input(operand, kTicketBytesMax));
   }
-  MOTLEY_ASSIGN(const bool exists, path_exists(operand));
-  if (!exists) return parse_ticket(operand);
-  MOTLEY_ASSIGN(std::string text, read_input(operand, kTicketBytesMax));
-  Result<Ticket> ticket = parse_ticket(text);
+  Result<Ticket> ticket = ticket_in(text);
   wipe(text);
   return ticket;
 }

@@ -24,6 +24,8 @@
 #include "cluster/join/head/admission.h"
 #include "cluster/launch/reachability.h"
 #include "cluster/launch/workers.h"
+#include "cluster/lease/channel_patience.h"
+#include "cluster/prepare/claim_folder.h"
 #include "cluster/replication/gather.h"
 #include "plan/cluster/joined_shell.h"
 #include "record/run_folder.h"
@@ -163,6 +165,7 @@ Result<ListenPlace> listen_place(const Arguments& arguments) {
   }
   if (colon != std::string::npos) place.address = text.substr(0, colon);
   std::erase_if(place.address, [](char c) { return c == '[' || c == ']'; });
+  if (place.address == "0.0.0.0" || place.address == "::") place.address.clear();  // all
   return place;
 }
 
@@ -183,6 +186,8 @@ Result<void> Invitation::write_file(const std::filesystem::path& run_dir, Invita
 Result<int> Invitation::open(const TrainingRequest& request, const Log::Output& output) {
   MOTLEY_ASSIGN(InviteOptions options, common_options(arguments_));
   const auto log = std::make_shared<Log>("", LogLevel::kInfo, output);
+  options.silence_s =
+      std::max(kJoinSilence_s, channel_patience_s(request.planning.config.comm.patience_s, false));
   options.say = [log](const std::string& text) { log->info(text); };
   options.taken_names = machine_names(request.planning.cluster);
   if (!group_) {
@@ -223,6 +228,7 @@ Result<void> Invitation::join(TrainingRequest& request,
     cluster.machines.front().name =
         group_ ? group_->machine : name_in_cluster(local_machine().name);
   }
+  MOTLEY_TRY(check_before_machines_join(request, /*continues=*/group_.has_value()));
   const bool is_alone = group_ && group_->process.processes == group_->process.places;
   if (!is_alone) {
     MOTLEY_ASSIGN(const int places, open(request, output));
@@ -263,7 +269,10 @@ void Invitation::end(const TrainingRequest& request,
                      const Log& log) {
   file_.reset();
   if (head_ == nullptr) return;
-  if (outcome.ok() && !request.dry_run) {
+  const bool has_stopped = !outcome.ok() && is_stop(outcome.error());
+  const std::filesystem::path run_dir = request.planning.config.run.dir;
+  const bool may_gather = outcome.ok() || (has_stopped && !list_checkpoints(run_dir).empty());
+  if (may_gather && !request.dry_run) {
     const Result<void> gathered = gather(request, line, log);
     line.clear();
     if (!gathered.ok()) {

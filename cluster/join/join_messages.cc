@@ -53,7 +53,8 @@ constexpr auto table_of(const JoinHello*) {
 constexpr auto table_of(const JoinWelcome*) {
   return json::table<JoinWelcome>(
       json::required("name", &JoinWelcome::name, json::word("-_")),
-      json::required("return_s", &JoinWelcome::return_s, json::quantity(kReturnMax_s)));
+      json::required("return_s", &JoinWelcome::return_s, json::quantity(kReturnMax_s)),
+      json::optional("silence_s", &JoinWelcome::silence_s, json::quantity(kReturnMax_s)));
 }
 
 constexpr auto table_of(const JoinRefusal*) {

@@ -35,8 +35,9 @@ struct JoinHello {
 };
 
 struct JoinWelcome {
-  std::string name;     // in the cluster
-  double return_s = 0;  // after a lost connection, the machine dials again for this time
+  std::string name;      // in the cluster
+  double return_s = 0;   // after a lost connection, the machine dials again for this time
+  double silence_s = 8;  // a longer silence of the other end is a lost connection
 
   friend bool operator==(const JoinWelcome&, const JoinWelcome&) = default;
 };

@@ -8,6 +8,7 @@
 
 #include "base/system/files.h"
 #include "checkpoint/checkpoint.h"
+#include "cluster/join/head/needed_files.h"
 #include "cluster/replication/machine_stores.h"
 #include "cluster/run/inventory_request.h"
 #include "cluster/run/left_save.h"
@@ -114,6 +115,16 @@ Result<ClaimedFolder> claim_folder(const TrainingRequest& request,
   MOTLEY_TRY(make_folders(folder.log_dir()));
   MOTLEY_TRY(log.write_to(folder.log_dir() / "motley.log"));
   return claimed;
+}
+
+Result<void> check_before_machines_join(const TrainingRequest& request, bool continues) {
+  const Config& config = request.planning.config;
+  const RunFolder folder(config.run.dir);
+  if (!request.resume && !continues) {
+    Result<void> is_new = folder.check_new();
+    if (!is_new.ok()) return with_resume(std::move(is_new).error(), folder, request);
+  }
+  return check_files(with_absolute_paths(config));
 }
 
 }  // namespace motley

@@ -176,6 +176,8 @@ class Supervisor {
                                fmt::format("every machine leaves, after step {} was saved", step),
                                fmt::format("the workers on {} received SIGTERM", names), ""});
     }
+    lock_.reset();  // the launch has ended; machines answer a later one about its files
+    MOTLEY_TRY(relock_folder());
     const TrainingRequest& first = requests_.first();
     const Result<void> handed_over = hand_over(leaving, run_, first.planning.cluster,
                                                first.machines.stage_program, *lock_, log_);

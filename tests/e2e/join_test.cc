@@ -93,6 +93,15 @@ class Join : public testing::Test {
     return text;
   }
 
+  // Waits for the first step of "run".
+  [[nodiscard]] testing::AssertionResult has_trained(const RunningMotley& head) const {
+    const std::string metrics = job_.run_dir("run") + "/metrics.jsonl";
+    const bool has = eventually([&] {
+      return std::filesystem::exists(metrics) && read_text(metrics).find('\n') != std::string::npos;
+    });
+    return has ? testing::AssertionSuccess() : testing::AssertionFailure() << head.reported();
+  }
+
   [[nodiscard]] std::unique_ptr<RunningMotley> join(const std::string& name,
                                                     const std::string& ticket) const {
     return std::make_unique<RunningMotley>(std::vector<std::string>{"join", ticket, "--name", name},
@@ -196,10 +205,7 @@ TEST_F(Join, OfAMachineThatLeavesByCtrlCEndsWithASavedStep) {
   const std::string ticket = ticket_of(*head);
   const auto box = join("box", ticket);
   const auto lap = join("lap", ticket);
-  const std::string metrics = job_.run_dir("run") + "/metrics.jsonl";
-  ASSERT_TRUE(eventually([&] {
-    return std::filesystem::exists(metrics) && read_text(metrics).find('\n') != std::string::npos;
-  })) << head->reported();
+  ASSERT_TRUE(has_trained(*head));
   ::kill(box->pid(), SIGINT);
   const Outcome left = box->wait();
   EXPECT_EQ(left.status, 130) << left.err;
@@ -210,10 +216,76 @@ TEST_F(Join, OfAMachineThatLeavesByCtrlCEndsWithASavedStep) {
   EXPECT_EQ(lap->wait().status, 0);
 }
 
+// The parts of the newest checkpoint that only they have go to the machine that stays.
+TEST_F(Join, OfMachinesThatAllLeaveHandsOverTheirParts) {
+  const std::string hash = hash_of_local_run();
+  const auto head = launch(2, {"--set", "checkpoint.every=1000", "--set", "run.restarts=3"});
+  const std::string ticket = ticket_of(*head);
+  const auto box = join("box", ticket);
+  const auto lap = join("lap", ticket);
+  ASSERT_TRUE(has_trained(*head));
+  ::kill(box->pid(), SIGINT);
+  ::kill(lap->pid(), SIGINT);
+  EXPECT_EQ(box->wait().status, 130);
+  EXPECT_EQ(lap->wait().status, 130);
+  const Outcome launched = head->wait();
+  ASSERT_EQ(launched.status, 0) << launched.err;
+  EXPECT_THAT(launched.err, Not(HasSubstr("repeated")));
+  EXPECT_EQ(job_.parameter_hash("run", 30), hash);
+}
+
+TEST_F(Join, OfAHeadThatIsStoppedLeavesACompleteCheckpointThere) {
+  const auto head = launch(2, {"--set", "train.steps=4000"});
+  const std::string ticket = ticket_of(*head);
+  const auto box = join("box", ticket);
+  const auto lap = join("lap", ticket);
+  ASSERT_TRUE(has_trained(*head));
+  ::kill(head->pid(), SIGINT);
+  EXPECT_EQ(head->wait().status, 130) << head->reported();
+  box->wait();
+  lap->wait();
+  const Outcome verified = motley({"ckpt", "verify", job_.run_dir("run")});
+  EXPECT_EQ(verified.status, 0) << verified.err;
+}
+
+TEST_F(Join, RefusesMistakesBeforeItWaits) {
+  std::filesystem::remove_all(data_);
+  const Outcome absent = launch(1)->wait();
+  EXPECT_EQ(absent.status, 3);
+  EXPECT_THAT(absent.err, HasSubstr("texts does not exist here"));
+  EXPECT_THAT(absent.out, Not(HasSubstr("motley1:")));
+}
+
+TEST_F(Join, IsRefusedTwiceFromOneHome) {
+  const auto head = launch(2);
+  const std::string ticket = ticket_of(*head);
+  const auto box = join("box", ticket);
+  ASSERT_TRUE(eventually([&] { return head->reported().find("(1 of 2)") != std::string::npos; }));
+  const Outcome again = join("box", ticket)->wait();
+  EXPECT_EQ(again.status, 2);
+  EXPECT_THAT(again.err, HasSubstr("this machine has joined that run already"));
+}
+
 TEST(JoinCommand, RefusesATextThatIsNoTicket) {
   const Outcome outcome = motley({"join", "motley1:40123@10.0.0.1/1765"});
   EXPECT_EQ(outcome.status, 2);
   EXPECT_THAT(outcome.err, HasSubstr("this is not a ticket"));
+  const Outcome absent = motley({"join", "/absent/ticket"});
+  EXPECT_EQ(absent.status, 2);
+  EXPECT_THAT(absent.err, HasSubstr("there is no file of that name"));
+}
+
+// As copied from the terminal of the head, both lines.
+TEST(JoinCommand, FindsTheTicketInTheTextThatIsPrinted) {
+  const TemporaryFolder folder;
+  const std::string file =
+      folder.write("ticket",
+                   "On the other machine, within 15 minutes:\nmotley join motley1:1@"
+                   "127.0.0.1/1765000000/" +
+                       std::string(64, 'a') + "/" + std::string(32, '5') + "\r\n");
+  const Outcome outcome = motley({"join", file});
+  EXPECT_EQ(outcome.status, 4);
+  EXPECT_THAT(outcome.err, HasSubstr("127.0.0.1 port 1: Connection refused"));
 }
 
 TEST(JoinCommand, NamesTheAddressThatDoesNotAnswer) {

@@ -153,8 +153,8 @@ void JoinHead::Impl::greet(ArrivedMachine arrival) {
         hello.processes, !hello.mark.empty() && hello.mark == options_.mark});
   auto& link = links_[*name];
   if (link) link->lose(fmt::format("{}: the connection was lost", *name));
-  link =
-      std::make_unique<MachineLink>(std::move(arrival.link), JoinWelcome{*name, options_.valid_s});
+  link = std::make_unique<MachineLink>(std::move(arrival.link),
+                                       JoinWelcome{*name, options_.valid_s, options_.silence_s});
 }
 
 Result<std::string> JoinHead::Impl::admit(const JoinHello& hello,

@@ -13,12 +13,14 @@
 
 #include "base/result.h"
 #include "cluster/join/ticket.h"
+#include "cluster/join/tls_link.h"
 
 namespace motley {
 
 struct InviteOptions {
   int places = 1;
   double valid_s = 900;                // for a machine's first connection
+  double silence_s = kJoinSilence_s;   // a machine that is silent for longer counts as lost
   std::string listen_address;          // numeric; "" = all of this machine
   std::uint16_t listen_port = 0;       // 0 = a free one
   std::vector<std::string> addresses;  // in the ticket; not empty

@@ -19,7 +19,7 @@ constexpr int kNotStarted = 255;  // as ssh's own failures
 }  // namespace
 
 MachineLink::MachineLink(std::unique_ptr<TlsLink> link, const JoinWelcome& welcome)
-    : link_(std::move(link)) {
+    : link_(std::move(link)), silence_s_(welcome.silence_s) {
   link_->trust();
   link_->send(JoinKind::kWelcome, 0, join_text(welcome));
 }
@@ -75,7 +75,7 @@ Result<void> MachineLink::tend() {
   std::erase_if(channels_, [](const auto& channel) { return channel.second->is_over(); });
   if (!state_.ok()) return state_;
   const double silent_s = now_s() - link_->heard_at_s();
-  if (silent_s > kJoinSilence_s) {
+  if (silent_s > silence_s_) {
     return Error{ErrorCode::kPeer, "it does not answer", fmt::format("for {:.0f} s", silent_s), ""};
   }
   if (now_s() - pinged_at_s_ >= kJoinPing_s) {

@@ -40,6 +40,7 @@ class MachineLink {
   [[nodiscard]] Result<void> take(const JoinFrame& frame);
 
   std::unique_ptr<TlsLink> link_;
+  const double silence_s_;
   std::map<std::uint32_t, std::unique_ptr<HeadChannel>> channels_;
   std::uint32_t last_channel_ = 0;
   double pinged_at_s_ = 0;

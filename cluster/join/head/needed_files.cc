@@ -45,6 +45,19 @@ Result<void> add_files(const std::string& path, std::set<fs::path>& files) {
   return {};
 }
 
+Result<std::set<fs::path>> files_of_run(const Config& config) {
+  MOTLEY_ASSIGN(std::set<fs::path> files, files_of_data(config.data));
+  for (const std::string& path : {config.model.path, config.model.init_from}) {
+    if (!path.empty()) MOTLEY_TRY(add_files(path, files));
+  }
+  if (files.size() > kFilesMax) {
+    return Error{ErrorCode::kConfig, fmt::format("{} files are too many to send", files.size()),
+                 fmt::format("at most {} files are sent to joined machines", kFilesMax),
+                 "pack the data into one file, or start those machines through ssh"};
+  }
+  return files;
+}
+
 Result<OfferedFile> hashed_file(const fs::path& path) {
   const std::string text = path.string();
   if (text.size() > kJoinPathBytesMax) {
@@ -70,17 +83,14 @@ Result<OfferedFile> hashed_file(const fs::path& path) {
 
 }  // namespace
 
+Result<void> check_files(const Config& config) {
+  MOTLEY_TRY(files_of_run(config));
+  return {};
+}
+
 Result<std::vector<OfferedFile>> needed_files(
     const Config& config, const std::function<void(const std::string& path)>& progress) {
-  MOTLEY_ASSIGN(std::set<fs::path> files, files_of_data(config.data));
-  for (const std::string& path : {config.model.path, config.model.init_from}) {
-    if (!path.empty()) MOTLEY_TRY(add_files(path, files));
-  }
-  if (files.size() > kFilesMax) {
-    return Error{ErrorCode::kConfig, fmt::format("{} files are too many to send", files.size()),
-                 fmt::format("at most {} files are sent to joined machines", kFilesMax),
-                 "pack the data into one file, or start those machines through ssh"};
-  }
+  MOTLEY_ASSIGN(const std::set<fs::path> files, files_of_run(config));
   std::vector<OfferedFile> offered;
   for (const fs::path& path : files) {
     progress(path.string());

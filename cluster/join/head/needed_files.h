@@ -11,6 +11,9 @@
 
 namespace motley {
 
+// The errors of needed_files() that are found without reading the files.
+[[nodiscard]] Result<void> check_files(const Config& config);
+
 // The package, initial weights and data of a run whose paths are absolute: the files that its
 // readers open, and no others. In the order of their paths, each once. kConfig if a path names
 // nothing; kCorrupt if a file cannot be read; other errors as files_of_data(). `progress` is called

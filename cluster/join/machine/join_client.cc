@@ -150,7 +150,8 @@ Result<JoinExit> join_head(const JoinOptions& options) {
     }
     options.say(fmt::format("joined as {}", joined->welcome.name));
     const double return_s = joined->welcome.return_s;
-    JoinSession session(std::move(joined->link), joined->home, options.programs, options.say);
+    JoinSession session(std::move(joined->link), joined->home, options.programs,
+                        joined->welcome.silence_s, options.say);
     const Result<JoinExit> served = session.serve(signals);
     if (served.ok()) joined->home.end_session();
     if (served.ok() || is_stop(served.error()) || options.once) return served;

@@ -1,9 +1,12 @@
 #include "cluster/join/machine/join_home.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <utility>
 
 #include "base/secret.h"
@@ -47,9 +50,23 @@ Result<JoinHome> JoinHome::make(const char* xdg_cache_home,
   JoinHome made(cache / "join", head_fingerprint.substr(0, kNameDigits));
   MOTLEY_TRY(make_private_folder(made.objects()));
   MOTLEY_TRY(make_private_folder(made.session()));
+  MOTLEY_TRY(made.lock_session());
   MOTLEY_TRY(make_private_folder(made.files()));
   MOTLEY_TRY(make_private_folder(made.runs()));
   return made;
+}
+
+// Two processes with one key would take the machine's place from each other again and again.
+Result<void> JoinHome::lock_session() {
+  const fs::path path = session() / "lock";
+  lock_ =
+      OwnedFd(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, S_IRUSR | S_IWUSR));
+  if (!lock_.open()) return file_error("write", path, errno);
+  if (::flock(lock_.get(), LOCK_EX | LOCK_NB) == 0) return {};
+  if (errno != EWOULDBLOCK) return file_error("lock", path, errno);
+  return Error{ErrorCode::kUsage, "this machine has joined that run already",
+               fmt::format("another motley join uses {}", session().string()),
+               "end that one first, or set XDG_CACHE_HOME to another folder for this one"};
 }
 
 Result<JoinIdentity> JoinHome::identity() const {

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "base/result.h"
+#include "base/system/owned_fd.h"
 #include "cluster/join/join_identity.h"
 
 namespace motley {
@@ -17,7 +18,7 @@ class JoinHome {
   // Creates the folders, for this user alone. `xdg_cache_home` and `home`: the environment's
   // values, nullptr = not set. `machine`: its name, for folders of its own, since machines of a
   // scheduler often share a home folder; "" = not shared. kConfig without any folder; kCorrupt if
-  // the folders cannot be created.
+  // the folders cannot be created; kUsage if another process has the session.
   [[nodiscard]] static Result<JoinHome> make(const char* xdg_cache_home,
                                              const char* home,
                                              const std::string& head_fingerprint,
@@ -42,8 +43,11 @@ class JoinHome {
 
   [[nodiscard]] std::filesystem::path session() const { return join_ / "sessions" / name_; }
 
+  [[nodiscard]] Result<void> lock_session();
+
   std::filesystem::path join_;
   std::string name_;  // of the session
+  OwnedFd lock_;      // of the session, until this object is destroyed
 };
 
 }  // namespace motley

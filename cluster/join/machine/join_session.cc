@@ -17,11 +17,14 @@ constexpr double kSessionTick_s = 0.25;
 constexpr double kLeaveMax_s = 1;
 // For a saved step; longer than a worker itself waits (worker/train/end_request.h).
 constexpr double kSavedStepMax_s = 65;
+// After the last command, for the head to copy what only this machine has of the checkpoint.
+constexpr double kHandOver_s = 4;
 // The workers of a machine end by themselves when their input has ended.
 constexpr double kGrace_s = 0.5;
 constexpr double kKillWait_s = 2;
 constexpr std::size_t kCommandsMax = 1024;
 constexpr std::size_t kTransfersMax = 16;
+const std::string kStoreProgram = "motley-store";
 
 Error head_violation(const std::string& cause) {
   return {ErrorCode::kPeer, "the head violates the protocol", cause,
@@ -33,8 +36,13 @@ Error head_violation(const std::string& cause) {
 JoinSession::JoinSession(std::unique_ptr<TlsLink> link,
                          const JoinHome& home,
                          std::filesystem::path programs,
+                         double silence_s,
                          std::function<void(const std::string& line)> say)
-    : link_(std::move(link)), home_(home), programs_(std::move(programs)), say_(std::move(say)) {
+    : link_(std::move(link)),
+      home_(home),
+      programs_(std::move(programs)),
+      silence_s_(silence_s),
+      say_(std::move(say)) {
   link_->trust();
 }
 
@@ -67,14 +75,17 @@ Result<JoinExit> JoinSession::serve(StopSignals& signals) {
       return *leaves_by_;
     }
     const Result<void> advanced = advance();
+    if (end_ && leaves_by_) return *leaves_by_;
     if (end_) return *end_;
     MOTLEY_TRY(advanced);
-    std::erase_if(commands_, [](const auto& command) { return command.second->is_over(); });
+    if (std::erase_if(commands_, [](const auto& each) { return each.second->is_over(); }) > 0) {
+      idle_since_s_ = now_s();
+    }
     std::vector<std::uint32_t> under_way;
     for (const auto& [channel, transfer] : transfers_) under_way.push_back(channel);
     for (const std::uint32_t channel : under_way) continue_transfer(channel);
     const double silent_s = now_s() - link_->heard_at_s();
-    if (silent_s > kJoinSilence_s) {
+    if (silent_s > silence_s_) {
       return Error{ErrorCode::kPeer, "the head does not answer",
                    fmt::format("for {:.0f} s", silent_s), ""};
     }
@@ -120,13 +131,17 @@ Result<void> JoinSession::start(const JoinFrame& frame) {
   last_channel_ = frame.channel;
   MOTLEY_ASSIGN(const JoinWords request, read_join_text<JoinWords>(frame.content));
   JoinedOrder order = joined_order(request.words, programs_);
-  if (leaves_by_) order = {{}, {.status = 255, .problem = "the machine leaves the run"}};
+  const bool is_for_files = std::ranges::find(request.words, kStoreProgram) != request.words.end();
+  if (leaves_by_ && !is_for_files) {
+    order = {{}, {.status = 255, .problem = "the machine leaves the run"}};
+  }
   if (commands_.size() >= kCommandsMax) {
     order = {{}, {.status = 255, .problem = "too many commands at once"}};
   }
   if (!order.argv.empty()) {
     Result<Process> process = Process::start(order.argv);
     if (process.ok()) {
+      has_worked_ = true;
       commands_[frame.channel] =
           std::make_unique<JoinedCommand>(std::move(process).value(), *link_, frame.channel);
       return {};
@@ -188,6 +203,7 @@ void JoinSession::end_transfer(std::uint32_t channel, const Result<void>& outcom
 void JoinSession::begin_to_leave(const Error& stop) {
   leaves_by_ = stop;
   leave_deadline_ = Deadline::after_s(kSavedStepMax_s);
+  idle_since_s_ = now_s();
   for (const auto& [channel, command] : commands_) command->ask_to_end();
   if (commands_.empty()) return;
   say_(fmt::format("{}: the run saves its current step first; a second signal leaves at once",
@@ -195,7 +211,9 @@ void JoinSession::begin_to_leave(const Error& stop) {
 }
 
 bool JoinSession::is_to_leave_now() const {
-  return leaves_by_ && (commands_.empty() || leave_deadline_.passed());
+  if (!leaves_by_) return false;
+  const bool has_handed_over = !has_worked_ || now_s() - idle_since_s_ >= kHandOver_s;
+  return leave_deadline_.passed() || (commands_.empty() && has_handed_over);
 }
 
 void JoinSession::leave() {

@@ -27,14 +27,16 @@ class JoinSession {
   JoinSession(std::unique_ptr<TlsLink> link,
               const JoinHome& home,
               std::filesystem::path programs,
+              double silence_s,
               std::function<void(const std::string& line)> say);
   ~JoinSession();
   JoinSession(const JoinSession&) = delete;
   JoinSession& operator=(const JoinSession&) = delete;
 
   // Returns once the head has ended the session, how the run has ended. The first stop signal asks
-  // all commands to end, so that a training saves the current step; once they have ended, or at the
-  // second signal, the session ends with kInterrupted or kTerminated, after the head was told.
+  // all commands to end, so that a training saves the current step; once they have ended and the
+  // head has copied what only this machine has of the checkpoint, or at the second signal, the
+  // session ends with kInterrupted or kTerminated, after the head was told.
   // Other errors: kPeer if the connection was lost or the head violates the protocol.
   [[nodiscard]] Result<JoinExit> serve(StopSignals& signals);
 
@@ -58,11 +60,14 @@ class JoinSession {
   std::unique_ptr<TlsLink> link_;
   const JoinHome& home_;
   const std::filesystem::path programs_;
+  const double silence_s_;
   const std::function<void(const std::string& line)> say_;
   std::map<std::uint32_t, std::unique_ptr<JoinedCommand>> commands_;
   std::map<std::uint32_t, std::unique_ptr<Transfer>> transfers_;
   std::uint32_t last_channel_ = 0;
   std::optional<JoinExit> end_;                     // sent by the head
+  bool has_worked_ = false;                         // a command was started
+  double idle_since_s_ = 0;                         // no command has ended later
   std::optional<Error> leaves_by_;                  // the first stop signal
   Deadline leave_deadline_ = Deadline::after_s(0);  // meaningful with leaves_by_
 };
