@@ -44,7 +44,7 @@ std::string to_machine_name(const std::string& text) {
   std::string name = text.substr(0, kNameBytesMax);
   std::ranges::replace_if(
       name, [](char c) { return std::string_view(kWord).find(c) == std::string_view::npos; }, '-');
-  return name;
+  return name.starts_with('-') ? "host" + name : name;  // of the IPv6 address ::1
 }
 
 std::string cluster_draft(const std::vector<DraftMachine>& machines) {

@@ -137,7 +137,7 @@ Result<std::vector<int>> expand_counts(std::string_view text) {
 Result<std::vector<std::string>> hosts_of_file(std::string_view text) {
   constexpr std::string_view kBlank = " \t\r";
   std::vector<std::string> hosts;
-  while (!text.empty()) {
+  for (int line_number = 1; !text.empty(); ++line_number) {
     const std::size_t end = text.find('\n');
     std::string_view line = text.substr(0, end);
     text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
@@ -148,7 +148,14 @@ Result<std::vector<std::string>> hosts_of_file(std::string_view text) {
     std::string host(line.substr(0, line.find_first_of(kBlank)));
     // MPICH's "box:4", but not an IPv6 address.
     if (std::ranges::count(host, ':') == 1) host.resize(host.find(':'));
-    if (!is_host_name(host)) return not_a_list(host, "each line begins with the name of a host");
+    if (!is_host_name(host)) {
+      return Error{ErrorCode::kConfig,
+                   fmt::format("line {} of the list of hosts names no host", line_number),
+                   fmt::format("it begins with '{}'", excerpt(host)),
+                   host.find('@') != std::string::npos
+                       ? "leave the user out, and set it in ~/.ssh/config or in the cluster file"
+                       : "begin each line with the name or the address of a host"};
+    }
     if (std::ranges::find(hosts, host) != hosts.end()) continue;
     if (hosts.size() == kListedHostsMax) {
       return not_a_list(host, fmt::format("the file has more than {} hosts", kListedHostsMax));

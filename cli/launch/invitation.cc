@@ -49,9 +49,10 @@ Result<InviteOptions> common_options(const Arguments& arguments) {
   return options;
 }
 
+// Of machines that are connected: one that has left may come back.
 int places_taken(const JoinHead& head) {
   int taken = 0;
-  for (const JoinedMachine& each : head.machines()) taken += each.processes;
+  for (const JoinedMachine& each : head.machines()) taken += each.is_connected ? each.processes : 0;
   return taken;
 }
 
@@ -134,11 +135,11 @@ Result<void> gather(const TrainingRequest& request, ProgressLine& line, const Lo
 void print_ticket(const Arguments& arguments, const InviteOptions& options, const Ticket& ticket) {
   std::FILE* const out = arguments.has("json") ? stderr : stdout;
   fmt::print(out,
-             "On {}, within {:.0f} minutes:\n"
+             "On {}, within {:.0f} minute{}:\n"
              "motley join {}\n",
              options.places == 1 ? "the other machine"
                                  : fmt::format("each of the {} other machines", options.places),
-             options.valid_s / 60, ticket_text(ticket));
+             options.valid_s / 60, options.valid_s == 60 ? "" : "s", ticket_text(ticket));
   std::fflush(out);
 }
 

@@ -101,6 +101,10 @@ TEST(HostList, TakesTheFirstWordOfEachLine) {
       ElementsAre("box", "desk", "fd00::1"));
   EXPECT_THAT(*hosts_of_file("\n# none\n"), IsEmpty());
   EXPECT_FALSE(hosts_of_file("-oProxyCommand=reboot\n").ok());
+  const auto with_user = hosts_of_file("box\nme@desk\n");
+  ASSERT_FALSE(with_user.ok());
+  EXPECT_EQ(with_user.error().what, "line 2 of the list of hosts names no host");
+  EXPECT_THAT(with_user.error().remedy, testing::HasSubstr("leave the user out"));
 }
 
 TEST_F(Allocation, OfSlurmIsTheNodesOfItsJob) {

@@ -131,7 +131,7 @@ TEST_F(Join, TrainsToTheSameParametersAsALocalRun) {
   EXPECT_THAT(launched.err, AllOf(HasSubstr("box has joined"), HasSubstr("lap has joined")));
   const Outcome left = box->wait();
   EXPECT_EQ(left.status, 0) << left.err;
-  EXPECT_THAT(left.err, AllOf(HasSubstr("joined as box"), HasSubstr("received 0.1 MB of files"),
+  EXPECT_THAT(left.err, AllOf(HasSubstr("joined as box"), HasSubstr("received 0.1 MiB of files"),
                               HasSubstr("the head has ended the run")));
   EXPECT_EQ(lap->wait().status, 0);
   for (const auto& file : std::filesystem::recursive_directory_iterator(job_.folder() / "box")) {

@@ -174,6 +174,7 @@ void JoinHead::Impl::note(const JoinedMachine& machine) {
   const std::lock_guard lock(mutex_);
   const auto known = std::ranges::find(machines_, machine.name, &JoinedMachine::name);
   if (known != machines_.end()) {
+    known->is_connected = true;
     options_.say(fmt::format("{} is back, from {}", machine.name, machine.seen_address));
     return;
   }
@@ -227,6 +228,10 @@ void JoinHead::Impl::tend_machines() {
         error.cause.empty() ? error.what : fmt::format("{}: {}", error.what, error.cause);
     options_.say(fmt::format("{}: {}", it->first, why));
     it->second->lose(fmt::format("{}: {}", it->first, why));
+    {
+      const std::lock_guard lock(mutex_);
+      std::ranges::find(machines_, it->first, &JoinedMachine::name)->is_connected = false;
+    }
     it = links_.erase(it);
   }
 }

@@ -43,6 +43,7 @@ struct JoinedMachine {
   std::string runs;          // its folder for its parts of runs
   int processes = 1;         // the places that it takes
   bool sees_run = false;     // whether it has shown the mark
+  bool is_connected = true;
 };
 
 class JoinHead {

@@ -23,7 +23,7 @@ int not_run(const std::string& problem) {
 
 Error lost(const JoinedShell& shell, const std::string& cause) {
   return {ErrorCode::kPeer, fmt::format("the files of the run cannot be sent to {}", shell.machine),
-          cause, "run motley join there again, with the same ticket"};
+          cause, "start the launch again, and join with the ticket that it prints"};
 }
 
 // Waits for an answer or a signal.

@@ -181,8 +181,8 @@ void JoinSession::continue_transfer(std::uint32_t channel) {
   if (!transfer.receiver.is_done()) return;
   if (const auto bytes = transfer.receiver.received_bytes(); bytes > 0) {
     const double seconds = now_s() - transfer.began_s;
-    say_(fmt::format("received {:.1f} MB of files in {:.1f} s", static_cast<double>(bytes) / 1e6,
-                     seconds));
+    say_(fmt::format("received {:.1f} MiB of files in {:.1f} s",
+                     static_cast<double>(bytes) / (1 << 20), seconds));
   }
   end_transfer(channel, {});
 }
