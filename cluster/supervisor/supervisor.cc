@@ -37,7 +37,7 @@ std::int64_t newest_step(const RunFolder& folder) {
 
 std::string parts_text(const Plan& plan) {
   if (plan.rounds) return fmt::format("{} islands", plan.rounds->islands.size());
-  return plan.chunk_count() == 1 ? "one stage" : fmt::format("{} stages", plan.chunk_count());
+  return plan.chunk_count() == 1 ? "one stage" : fmt::format("{} stages", plan.rank_count());
 }
 
 // `returns` may be null.
