@@ -39,6 +39,11 @@ LogLevel log_level(const Arguments& arguments) {
   return arguments.has("quiet") ? LogLevel::kWarn : LogLevel::kInfo;
 }
 
+// Whether the command starts a run or continues it, as a service or another launcher needs.
+bool resumes_by_itself(const Arguments& arguments) {
+  return arguments.has("auto-resume") || arguments.has("from-env");
+}
+
 Result<TrainingRequest> read_request(const Arguments& arguments,
                                      bool others_join,
                                      ResolvedConfig& resolved) {
@@ -79,7 +84,7 @@ Result<TrainingRequest> read_request(const Arguments& arguments,
   }
   request.measure_anew = arguments.has("measure");
   bool resumes = arguments.has("resume");
-  if (arguments.has("auto-resume")) {
+  if (resumes_by_itself(arguments)) {
     MOTLEY_ASSIGN(resumes, path_exists(RunFolder(planning.config.run.dir).config_path()));
   }
   if (resumes) {
@@ -114,7 +119,7 @@ Result<void> print_plan(const ReadyRun& run) {
   return {};
 }
 
-// For --auto-resume: whether the run has nothing left to train, which is then its result.
+// For resumes_by_itself(): whether the run has nothing left to train, which is then its result.
 bool is_complete(const TrainingRequest& request, bool json) {
   const std::string& run = request.planning.config.run.dir;
   const auto step = completed_step(run, request.planning.config);
@@ -129,14 +134,14 @@ bool is_complete(const TrainingRequest& request, bool json) {
 
 Result<void> carry_out(const TrainingRequest& request,
                        const ResolvedConfig& resolved,
-                       bool resumes_by_itself,
+                       bool may_be_complete,
                        bool json,
                        Log& log) {
-  if (resumes_by_itself && is_complete(request, json)) return {};
+  if (may_be_complete && is_complete(request, json)) return {};
   auto prepared = begin_run(request, log);
   if (!prepared.ok()) {
     // The workers of a lost launcher may have saved the last step.
-    if (resumes_by_itself && is_complete(request, json)) return {};
+    if (may_be_complete && is_complete(request, json)) return {};
     return with_same_command(with_key_position(std::move(prepared).error(), resolved), request);
   }
   const bool prints = !json && !request.display.quiet;
@@ -214,7 +219,7 @@ Result<void> run_training(const Arguments& arguments, JoiningMachines* joining) 
   Log log("", log_level(arguments), output);
   Result<void> done = joining == nullptr ? Result<void>() : joining->join(request, line, output);
   if (done.ok())
-    done = carry_out(request, resolved, arguments.has("auto-resume"), arguments.has("json"), log);
+    done = carry_out(request, resolved, resumes_by_itself(arguments), arguments.has("json"), log);
   if (joining != nullptr) joining->end(request, done, line, log);
   // The terminal shows the error last; here it is only logged.
   if (!done.ok()) log.keep(done.error());

@@ -19,7 +19,6 @@
 #include "base/system/program_path.h"
 #include "checkpoint/checkpoint.h"
 #include "checkpoint/lock/run_lock.h"
-#include "checkpoint/replication/folder_id.h"
 #include "cli/local_machine.h"
 #include "cluster/join/head/admission.h"
 #include "cluster/launch/reachability.h"
@@ -229,7 +228,7 @@ Result<void> Invitation::join(TrainingRequest& request,
     cluster.machines.front().name =
         group_ ? group_->machine : name_in_cluster(local_machine().name);
   }
-  MOTLEY_TRY(check_before_machines_join(request, /*continues=*/group_.has_value()));
+  MOTLEY_TRY(check_before_machines_join(request));
   const bool is_alone = group_ && group_->process.processes == group_->process.places;
   if (!is_alone) {
     MOTLEY_ASSIGN(const int places, open(request, output));
@@ -240,27 +239,6 @@ Result<void> Invitation::join(TrainingRequest& request,
     give_address(cluster, joined, log);
     for (const JoinedMachine& each : joined) cluster.machines.push_back(machine_of(each, *head_));
   }
-  return group_ ? continue_run(request, line, log) : Result<void>();
-}
-
-// A launcher starts the same command again after a failure or in the next job.
-Result<void> Invitation::continue_run(TrainingRequest& request,
-                                      ProgressLine& line,
-                                      const Log& log) const {
-  const std::filesystem::path run_dir = request.planning.config.run.dir;
-  if (request.resume || !capabilities_of(request.planning.cluster).keeps_state) return {};
-  bool has_checkpoint = !list_checkpoints(run_dir).empty();
-  if (!has_checkpoint && head_ != nullptr) {
-    MOTLEY_ASSIGN(const std::string run_id, read_run_id(run_dir));
-    if (run_id.empty()) return {};
-    MOTLEY_ASSIGN(RunLock lock, RunLock::acquire(run_dir, log));
-    const auto found = newest_anywhere(request, lock, line, log);
-    line.clear();
-    has_checkpoint = found.ok() || found.error().code != ErrorCode::kConfig;
-  }
-  if (!has_checkpoint) return {};
-  log.info(fmt::format("{} has a run, which continues", run_dir.string()));
-  request.resume = ResumeRequest{.allow_changes = arguments_.has("allow-changes")};
   return {};
 }
 

@@ -49,8 +49,7 @@ class Invitation : public JoiningMachines {
   Invitation(const Arguments& arguments, std::optional<GroupHead> group)
       : arguments_(arguments), group_(std::move(group)) {}
 
-  // kUsage for wrong options; kPeer if the ticket expires first; kInterrupted and kTerminated. In a
-  // group, a run that the folder has is continued.
+  // kUsage for wrong options; kPeer if the ticket expires first; kInterrupted and kTerminated.
   [[nodiscard]] Result<void> join(TrainingRequest& request,
                                   ProgressLine& line,
                                   const Log::Output& output) override;
@@ -65,9 +64,6 @@ class Invitation : public JoiningMachines {
   // Begins to listen, and makes the ticket known; returns its places.
   [[nodiscard]] Result<int> open(const TrainingRequest& request, const Log::Output& output);
   [[nodiscard]] Result<void> write_file(const std::filesystem::path& run_dir, InvitationText text);
-  [[nodiscard]] Result<void> continue_run(TrainingRequest& request,
-                                          ProgressLine& line,
-                                          const Log& log) const;
 
   const Arguments& arguments_;
   std::optional<GroupHead> group_;

@@ -34,10 +34,13 @@ struct JoinHello {
   friend bool operator==(const JoinHello&, const JoinHello&) = default;
 };
 
+// The shortest silence of an end that counts as a lost connection.
+inline constexpr double kJoinSilence_s = 8;
+
 struct JoinWelcome {
-  std::string name;      // in the cluster
-  double return_s = 0;   // after a lost connection, the machine dials again for this time
-  double silence_s = 8;  // a longer silence of the other end is a lost connection
+  std::string name;                   // in the cluster
+  double return_s = 0;                // after a lost connection, the machine dials again that long
+  double silence_s = kJoinSilence_s;  // a longer silence of the other end is a lost connection
 
   friend bool operator==(const JoinWelcome&, const JoinWelcome&) = default;
 };

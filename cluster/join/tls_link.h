@@ -17,10 +17,8 @@ struct ssl_st;
 
 namespace motley {
 
-// Both ends show that they are alive this often, and count as lost after this silence: the time for
-// which a worker may run without its launcher.
+// Both ends show that they are alive this often.
 inline constexpr double kJoinPing_s = 1;
-inline constexpr double kJoinSilence_s = 8;
 
 class TlsLink {
  public:

@@ -56,7 +56,7 @@ PlanOptions options_like(const PlanFingerprint& saved, const Config& config, Pla
     options.gradient_codecs = {saved.gradient_codec};
     for (CoarserCodecs& coarser : options.coarser) coarser.gradient_codecs.clear();
   }
-  // Islands are replicas. Who asks for rounds accepts what they change.
+  // Islands are replicas, and a configuration with rounds permits what they change.
   options.replicas = options.replicas && (has_replicas || options.rounds.has_value());
   // A run whose machines are lost but for one continues without.
   if (options.rounds) options.rounds->is_required = false;

@@ -117,10 +117,10 @@ Result<ClaimedFolder> claim_folder(const TrainingRequest& request,
   return claimed;
 }
 
-Result<void> check_before_machines_join(const TrainingRequest& request, bool continues) {
+Result<void> check_before_machines_join(const TrainingRequest& request) {
   const Config& config = request.planning.config;
   const RunFolder folder(config.run.dir);
-  if (!request.resume && !continues) {
+  if (!request.resume) {
     Result<void> is_new = folder.check_new();
     if (!is_new.ok()) return with_resume(std::move(is_new).error(), folder, request);
   }

@@ -30,8 +30,7 @@ struct ClaimedFolder {
                                                  Log& log);
 
 // What is certain before machines join: a new run's folder has no run, and the files of the run are
-// here. `continues`: the command starts a run or continues it.
-[[nodiscard]] Result<void> check_before_machines_join(const TrainingRequest& request,
-                                                      bool continues);
+// here.
+[[nodiscard]] Result<void> check_before_machines_join(const TrainingRequest& request);
 
 }  // namespace motley

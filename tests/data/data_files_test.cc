@@ -59,7 +59,7 @@ TEST_F(FilesOfData, OfTokensAreTheirShardsAndTheirIndex) {
   EXPECT_THAT(of("tokens", "absent-*.bin"), ElementsAre("8"));
 }
 
-// A home folder has what nobody wants to send.
+// A home folder has keys and caches, which must not be sent.
 TEST_F(FilesOfData, OfTextsAreTheOnesThatAreRead) {
   for (const char* name : {"a.md", "sub/b.md", "sub/c.cc", ".ssh/id_ed25519", ".git/config.md",
                            "out/CMakeCache.txt", "out/d.md", "run/launches/1.json", "run/e.md"}) {

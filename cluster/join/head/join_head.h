@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "base/result.h"
+#include "cluster/join/join_messages.h"
 #include "cluster/join/ticket.h"
-#include "cluster/join/tls_link.h"
 
 namespace motley {
 
