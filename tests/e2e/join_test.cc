@@ -248,6 +248,35 @@ TEST_F(Join, OfAHeadThatIsStoppedLeavesACompleteCheckpointThere) {
   EXPECT_EQ(verified.status, 0) << verified.err;
 }
 
+// The workers save their step, also those on machines that have joined.
+TEST_F(Join, OfAHeadThatIsKilledLosesNoStep) {
+  auto head = launch(2, {"--set", "train.steps=4000", "--set", "checkpoint.every=4000"});
+  std::string ticket = ticket_of(*head);
+  auto box = join("box", ticket);
+  auto lap = join("lap", ticket);
+  ASSERT_TRUE(has_trained(*head));
+  ::kill(head->pid(), SIGKILL);
+  head->wait();
+  const std::string metrics = read_text(job_.run_dir("run") + "/metrics.jsonl");
+  const auto recorded = std::ranges::count(metrics, '\n');
+  ASSERT_TRUE(eventually([&] {
+    return box->reported().find("dialling again") != std::string::npos &&
+           lap->reported().find("dialling again") != std::string::npos;
+  }));
+  box.reset();
+  lap.reset();
+  head = launch(2, {"--set", "train.steps=4000", "--set", "checkpoint.every=4000", "--resume",
+                    "--stop-after", "3999"});
+  ticket = ticket_of(*head);
+  box = join("box", ticket);
+  lap = join("lap", ticket);
+  const std::string resumed = "resuming after step ";
+  ASSERT_TRUE(eventually([&] { return head->printed().find(resumed) != std::string::npos; }))
+      << head->reported();
+  const std::string printed = head->printed();
+  EXPECT_GE(std::stol(printed.substr(printed.find(resumed) + resumed.size())), recorded);
+}
+
 TEST_F(Join, RefusesMistakesBeforeItWaits) {
   std::filesystem::remove_all(data_);
   const Outcome absent = launch(1)->wait();

@@ -51,6 +51,13 @@ JoinSession::~JoinSession() {
 }
 
 Result<JoinExit> JoinSession::serve(StopSignals& signals) {
+  Result<JoinExit> end = exchange(signals);
+  // Workers save their step when they lose the head, as they do without a launcher of their own.
+  if (!end.ok() && !is_stop(end.error())) end_inputs_and_wait(kSavedStepMax_s, &signals);
+  return end;
+}
+
+Result<JoinExit> JoinSession::exchange(StopSignals& signals) {
   double pinged_at_s = 0;
   for (;;) {
     if (now_s() - pinged_at_s >= kJoinPing_s) {
@@ -227,24 +234,27 @@ void JoinSession::leave() {
   }
 }
 
-void JoinSession::end_commands() {
+void JoinSession::end_inputs_and_wait(double seconds, StopSignals* signals) {
   for (const auto& [channel, command] : commands_) command->stop();
-  const auto wait = [&](double seconds) {
-    const Deadline deadline = Deadline::after_s(seconds);
-    const auto all_exited = [&] {
-      return std::ranges::all_of(commands_, [](const auto& c) { return c.second->has_exited(); });
-    };
-    while (!all_exited() && !deadline.passed()) {
-      PollSet polled;
-      for (const auto& [channel, command] : commands_) command->watch(polled);
-      polled.wait(deadline.left_s());
-    }
+  const Deadline deadline = Deadline::after_s(seconds);
+  const auto all_exited = [&] {
+    return std::ranges::all_of(commands_, [](const auto& c) { return c.second->has_exited(); });
   };
-  wait(kGrace_s);
+  while (!all_exited() && !deadline.passed()) {
+    PollSet polled;
+    for (const auto& [channel, command] : commands_) command->watch(polled);
+    if (signals != nullptr) polled.watch(signals->fd(), POLLIN, [] {});
+    polled.wait(deadline.left_s());
+    if (signals != nullptr && signals->take()) return;
+  }
+}
+
+void JoinSession::end_commands() {
+  end_inputs_and_wait(kGrace_s, nullptr);
   for (const auto& [channel, command] : commands_) {
     if (!command->has_exited()) command->kill();
   }
-  wait(kKillWait_s);
+  end_inputs_and_wait(kKillWait_s, nullptr);
   commands_.clear();
 }
 

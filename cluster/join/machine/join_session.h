@@ -37,7 +37,8 @@ class JoinSession {
   // all commands to end, so that a training saves the current step; once they have ended and the
   // head has copied what only this machine has of the checkpoint, or at the second signal, the
   // session ends with kInterrupted or kTerminated, after the head was told.
-  // Other errors: kPeer if the connection was lost or the head violates the protocol.
+  // Other errors: kPeer if the connection was lost or the head violates the protocol; the commands
+  // have then had time to save a step.
   [[nodiscard]] Result<JoinExit> serve(StopSignals& signals);
 
  private:
@@ -46,6 +47,7 @@ class JoinSession {
     double began_s;
   };
 
+  [[nodiscard]] Result<JoinExit> exchange(StopSignals& signals);
   [[nodiscard]] Result<void> advance();
   [[nodiscard]] Result<void> take(const JoinFrame& frame);
   [[nodiscard]] Result<void> start(const JoinFrame& frame);
@@ -55,6 +57,9 @@ class JoinSession {
   void begin_to_leave(const Error& stop);
   [[nodiscard]] bool is_to_leave_now() const;
   void leave();
+  // Ends all standard inputs, and waits until all commands have exited, at most that long or until
+  // a signal (nullptr = none is heard).
+  void end_inputs_and_wait(double seconds, StopSignals* signals);
   void end_commands();
 
   std::unique_ptr<TlsLink> link_;
