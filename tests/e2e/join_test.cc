@@ -277,6 +277,22 @@ TEST_F(Join, OfAHeadThatIsKilledLosesNoStep) {
   EXPECT_GE(std::stol(printed.substr(printed.find(resumed) + resumed.size())), recorded);
 }
 
+// The head waits for it, rather than planning with a machine that is gone.
+TEST_F(Join, WaitsForAMachineThatLeftBeforeTheStart) {
+  const auto head = launch(2);
+  const std::string ticket = ticket_of(*head);
+  auto box = join("box", ticket);
+  ASSERT_TRUE(eventually([&] { return head->reported().find("(1 of 2)") != std::string::npos; }));
+  ::kill(box->pid(), SIGINT);
+  EXPECT_EQ(box->wait().status, 130);
+  const auto lap = join("lap", ticket);
+  ASSERT_TRUE(eventually([&] { return head->reported().find("(2 of 2)") != std::string::npos; }));
+  box = join("box", ticket);
+  const Outcome launched = head->wait();
+  EXPECT_EQ(launched.status, 0) << launched.err;
+  EXPECT_THAT(launched.err, HasSubstr("box has joined"));
+}
+
 TEST_F(Join, RefusesMistakesBeforeItWaits) {
   std::filesystem::remove_all(data_);
   const Outcome absent = launch(1)->wait();
